@@ -1,0 +1,40 @@
+package event
+
+// Header is one Kafka record header.
+type Header struct {
+	Key   string
+	Value []byte
+}
+
+// Record is a Kafka record that has not been sent yet. Its slices alias the
+// event's memory or the router's scratch memory; the Record is a value that the
+// publisher copies, the bytes must stay as they are until the result is there.
+type Record struct {
+	Topic string
+	// Key is nil when the record has none.
+	Key []byte
+	// Value is nil for a tombstone.
+	Value   []byte
+	Headers []Header
+	// Millis is the record's timestamp, milliseconds since 1970 UTC.
+	Millis int64
+	// FallbackMillis replaces Millis where the topic's window refuses it: the commit time.
+	FallbackMillis int64
+	// Hash is the Java-compatible murmur2 of Key with the sign bit cleared; the
+	// partition is Hash modulo the number of partitions.
+	Hash uint32
+	// Spread asks for any partition instead: there is no order to keep.
+	Spread bool
+	// Origin names the event in messages to people.
+	Origin Origin
+}
+
+// Origin says which event a record was made of; for errors and dead letters,
+// never for payloads.
+type Origin struct {
+	Source   string
+	Relation string
+	EventID  []byte
+	Commit   Position
+	Ordinal  uint32
+}
