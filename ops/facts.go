@@ -1,0 +1,80 @@
+package ops
+
+import (
+	"go.uber.org/zap"
+
+	"github.com/walrelay/walrelay/event"
+)
+
+// Facts writes the log lines that recur, so that the same thing has the same
+// message and the same keys everywhere. [Ops] writes those that it learns of
+// itself: changes of state, reasons of the broker, changes of partitions.
+type Facts struct{ log *zap.Logger }
+
+// NewFacts writes to log.
+func NewFacts(log *zap.Logger) Facts { return Facts{log: log} }
+
+// State says that a source went from one state to another, and why.
+func (f Facts) State(source string, from, to event.State, c event.Condition) {
+	fields := append([]zap.Field{
+		zap.String("source", source), zap.String("from", string(from)), zap.String("state", string(to)),
+	}, conditionFields(c)...)
+	switch to {
+	case event.StateHalted:
+		f.log.Error("source halted", fields...)
+	case event.StateDisconnected:
+		f.log.Warn("source lost its connection", fields...)
+	default:
+		f.log.Info("source changed its state", fields...)
+	}
+}
+
+// Condition says that a reason for not being ready came up, or (an empty What)
+// that it is gone.
+func (f Facts) Condition(subject string, c event.Condition) {
+	if c.What == "" {
+		f.log.Info("all well again", zap.String("subject", subject))
+		return
+	}
+	f.log.Warn("not ready", append([]zap.Field{zap.String("subject", subject)}, conditionFields(c)...)...)
+}
+
+// Warning says something about the configuration that an operator should know.
+func (f Facts) Warning(c event.Condition) { f.log.Warn("configuration warning", conditionFields(c)...) }
+
+// PartitionsChanged says that keys may have moved to other partitions.
+func (f Facts) PartitionsChanged(topic string, before, now int) {
+	f.log.Warn("topic has another number of partitions", zap.String("topic", topic),
+		zap.Int("before", before), zap.Int("partitions", now))
+}
+
+func conditionFields(c event.Condition) []zap.Field {
+	if c.What == "" {
+		return nil
+	}
+	fields := []zap.Field{zap.String("what", c.What)}
+	if c.Remedy != "" {
+		fields = append(fields, zap.String("remedy", c.Remedy))
+	}
+	if c.Anchor != "" {
+		fields = append(fields, zap.String("anchor", string(c.Anchor)))
+	}
+	return fields
+}
+
+// LogEnd writes one line per source with what happened since the start, and one
+// for the process with the cause of the end, which may be nil.
+func (o *Ops) LogEnd(cause error) {
+	for _, s := range o.sources() {
+		_, inFlight := s.inFlight()
+		o.facts.log.Info("source ended", zap.String("source", s.name),
+			zap.Int64("received", s.received.Load()), zap.Int64("published", s.published.Load()),
+			zap.Int64("deferred", s.deferred.Load()), zap.Int64("unacknowledged", inFlight),
+			zap.Int64("reconnects", s.reconnects.Load()), zap.Stringer("confirmed", s.progress().Confirmed))
+	}
+	fields := []zap.Field{zap.Duration("uptime", o.clock().Sub(o.started))}
+	if cause != nil {
+		fields = append(fields, zap.Error(cause))
+	}
+	o.facts.log.Info("relay ended", fields...)
+}

@@ -1,0 +1,100 @@
+package ops
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Kind is how a metric behaves.
+type Kind string
+
+// The kinds.
+const (
+	Counter   Kind = "counter"
+	Gauge     Kind = "gauge"
+	Histogram Kind = "histogram"
+)
+
+// Metric is one family of series. All families of walrelay are declared in this file.
+type Metric struct {
+	Name   string
+	Kind   Kind
+	Labels []string
+	Help   string
+	desc   *prometheus.Desc
+}
+
+// Metrics lists every family that ops exports, in the order of docs/metrics.md.
+func Metrics() []*Metric { return families }
+
+var families []*Metric
+
+func family(name string, kind Kind, help string, labels ...string) *Metric {
+	m := &Metric{
+		Name: "walrelay_" + name, Kind: kind, Help: help, Labels: labels,
+		desc: prometheus.NewDesc("walrelay_"+name, help, labels, nil),
+	}
+	families = append(families, m)
+	return m
+}
+
+// Bounds of the label sets that come from data; beyond them everything is restLabel.
+const (
+	maxTopics    = 200
+	maxReasons   = 16
+	maxLabelSize = 249 // Kafka's own limit for topic names
+	restLabel    = "other"
+)
+
+// latencyBuckets are upper bounds in seconds, 0.5 ms to 60 s.
+var latencyBuckets = []float64{
+	.0005, .001, .0015, .002, .003, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60,
+}
+
+// The process.
+var (
+	metricBuild       = family("build_info", Gauge, "Always 1; the labels say which build runs.", "version", "go")
+	metricReady       = family("ready", Gauge, "1 when /readyz answers 200, else 0.")
+	metricLoopAge     = family("loop_age_seconds", Gauge, "Time since the loop made its last step; beyond the loop's limit /healthz fails.", "loop")
+	metricWarnings    = family("config_warnings", Gauge, "Warnings about the configuration that stand since the start.")
+	metricCertificate = family("certificate_expiry_timestamp_seconds", Gauge, "End of validity of a client certificate in use, seconds since 1970 UTC.", "certificate")
+	metricLogDropped  = family("log_lines_dropped_total", Counter, "Log lines that were not written because equal lines had been written just before.")
+)
+
+// One source.
+var (
+	metricState         = family("source_state", Gauge, "1 for the state that the source is in, 0 for the others.", "source", "state")
+	metricReconnects    = family("source_reconnects_total", Counter, "Connections to the source that were made again after a loss.", "source")
+	metricPosition      = family("position_bytes", Gauge, "Log position (LSN) as a number of bytes, per rung of the ladder: server, sent, received, published, confirmed, restart.", "source", "rung")
+	metricLagBytes      = family("lag_bytes", Gauge, "Bytes of log between the server's head and the rung: sent, received, published, confirmed.", "source", "rung")
+	metricLagSeconds    = family("lag_seconds", Gauge, "Upper bound for the age of the oldest commit that is not yet acknowledged by Kafka; 0 when all that the server has is published. Compares the server's clock with ours. Absent on a standby and before the first contact.", "source")
+	metricFlightBytes   = family("in_flight_bytes", Gauge, "Payload bytes that were read and are not yet acknowledged.", "source")
+	metricFlightEvents  = family("in_flight_events", Gauge, "Events that were read and are not yet acknowledged.", "source")
+	metricReceived      = family("events_received_total", Counter, "Events taken from the source.", "source")
+	metricReceivedBytes = family("events_received_bytes_total", Counter, "Payload bytes taken from the source.", "source")
+	metricPublished     = family("events_published_total", Counter, "Events that Kafka acknowledged (dead letters among them).", "source")
+	metricIgnored       = family("events_ignored_total", Counter, "Rows and messages that are not for us, by reason.", "source", "reason")
+	metricDeferred      = family("events_deferred_total", Counter, "Events left in the table for later: due in the future, or behind a parked event of their key.", "source")
+	metricRefused       = family("events_refused_total", Counter, "Events that cannot be published as they are, by reason.", "source", "reason")
+	metricCommitToAck   = family("commit_to_ack_seconds", Histogram, "Time from the commit in the source to Kafka's acknowledgement. Compares the server's clock with ours.", "source")
+)
+
+// The replication slot, as the server reports it.
+var (
+	metricSlotActive   = family("slot_active", Gauge, "1 when a connection uses the slot.", "source")
+	metricSlotRetained = family("slot_retained_bytes", Gauge, "WAL that the server keeps because of the slot.", "source")
+	metricSlotSafe     = family("slot_safe_bytes", Gauge, "WAL that can still be written before the slot is in danger (safe_wal_size); absent when the server sets no limit.", "source")
+	metricSlotStatus   = family("slot_wal_status", Gauge, "1 for the slot's wal_status, 0 for the others.", "source", "state")
+	metricSlotInvalid  = family("slot_invalidated", Gauge, "1 for the reason why the slot was invalidated, 0 for the others.", "source", "reason")
+	metricSpillTxns    = family("slot_spilled_transactions_total", Counter, "Transactions that the server's decoder wrote to disk (pg_stat_replication_slots).", "source")
+	metricSpillBytes   = family("slot_spilled_bytes_total", Counter, "Bytes that the server's decoder wrote to disk (pg_stat_replication_slots).", "source")
+	metricSlotAge      = family("slot_report_age_seconds", Gauge, "Age of the slot figures above.", "source")
+)
+
+// The broker.
+var (
+	metricRecords      = family("topic_records_total", Counter, "Records that Kafka acknowledged.", "topic")
+	metricRecordBytes  = family("topic_record_bytes_total", Counter, "Bytes of keys and values that Kafka acknowledged, before compression.", "topic")
+	metricDeadLetters  = family("topic_dead_letters_total", Counter, "Records for the topic that went to the dead-letter topic instead.", "topic")
+	metricRetries      = family("topic_retries_total", Counter, "Records that had to be produced again.", "topic")
+	metricProduceToAck = family("produce_to_ack_seconds", Histogram, "Time from handing a record to the Kafka client to the acknowledgement.")
+	metricConditions   = family("broker_conditions", Gauge, "Reasons on the broker's side why the relay is not ready.")
+	metricPartitions   = family("topic_partition_changes_total", Counter, "Changes of a topic's number of partitions: keys may have moved.")
+)
