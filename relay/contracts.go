@@ -2,7 +2,6 @@ package relay
 
 import (
 	"context"
-	"io"
 
 	"github.com/walrelay/walrelay/event"
 )
@@ -13,12 +12,12 @@ type Source interface {
 	// Next waits for the next batch. The batch's Events are valid until the next
 	// call; their bytes until the batch's Memory is released, which the caller
 	// owes. A lost connection is the source's own business: it reconnects for ever
-	// and no event comes twice for it. An error other than [io.EOF] and the
+	// and no event comes twice for it. An error other than io.EOF and the
 	// context's answers its class (package event); after it the source is finished.
 	Next(ctx context.Context) (*event.Batch, error)
 
 	// Finish asks for an orderly end: Next goes on until the transaction at hand is
-	// complete and then returns [io.EOF]. It does not block.
+	// complete and then returns io.EOF. It does not block.
 	Finish()
 
 	// Confirm says that everything at or below pos is durably published. It does
@@ -55,4 +54,11 @@ type Publisher interface {
 	Close(ctx context.Context) error
 }
 
-var _ = io.EOF
+// Router makes records of events; see package router. It is pure: the same event
+// gives the same record, on a redelivery too.
+type Router interface {
+	// Route fills rec and appends the bytes it had to make to scratch, which it
+	// returns. On a poison error rec is filled as far as it could be, so that it can
+	// be refused.
+	Route(ev *event.Event, rec *event.Record, scratch []byte) ([]byte, error)
+}
