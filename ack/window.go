@@ -14,8 +14,10 @@ type entry struct {
 	pending atomic.Int64
 	// end is written by the opener while pending > 0 and read by Low after it
 	// saw 0; the atomics order the two.
-	end  event.Position
-	idle bool
+	end    event.Position
+	events int
+	micros int64
+	idle   bool
 }
 
 // Window is the set of unconfirmed transactions of one source, in log order.
@@ -49,7 +51,7 @@ func (w *Window) Open() (seq uint64, ok bool) {
 	}
 	seq = w.tail.Load()
 	e := &w.ring[seq&w.mask]
-	e.idle = false
+	e.idle, e.events = false, 0
 	e.pending.Store(1)
 	w.tail.Store(seq + 1)
 	return seq, true
@@ -57,14 +59,16 @@ func (w *Window) Open() (seq uint64, ok bool) {
 
 // Add counts n more events of an open entry. Feeder only, before the events are published.
 func (w *Window) Add(seq uint64, n int) {
-	w.ring[seq&w.mask].pending.Add(int64(n))
+	e := &w.ring[seq&w.mask]
+	e.events += n
+	e.pending.Add(int64(n))
 }
 
-// Close ends the transaction: end is its commit's end. Feeder only. It reports
-// whether the entry is complete with that.
-func (w *Window) Close(seq uint64, end event.Position) bool {
+// Close ends the transaction: end is its commit's end, micros its commit time in
+// microseconds since 1970. Feeder only. It reports whether the entry is complete with that.
+func (w *Window) Close(seq uint64, end event.Position, micros int64) bool {
 	e := &w.ring[seq&w.mask]
-	e.end = end
+	e.end, e.micros = end, micros
 	return e.pending.Add(-1) == 0
 }
 
@@ -100,8 +104,9 @@ func (w *Window) Done(seq uint64) bool {
 }
 
 // Low takes every complete entry off the front and returns the end of the last
-// one; false when there was none. Committer only.
-func (w *Window) Low() (event.Position, bool) {
+// one; false when there was none. visit, which may be nil, is called for each
+// transaction that had events. Committer only.
+func (w *Window) Low(visit func(events int, commitMicros int64)) (event.Position, bool) {
 	var low event.Position
 	head, tail := w.head.Load(), w.tail.Load()
 	start := head
@@ -111,6 +116,9 @@ func (w *Window) Low() (event.Position, bool) {
 			break
 		}
 		low = e.end
+		if visit != nil && !e.idle {
+			visit(e.events, e.micros)
+		}
 	}
 	w.head.Store(head)
 	return low, head != start

@@ -65,7 +65,7 @@ func TestLowAgreesWithTheObviousWindow(t *testing.T) {
 				}
 			case 1:
 				if open >= 0 {
-					w.Close(openSeq, at(lsn))
+					w.Close(openSeq, at(lsn), 0)
 					slow.pending[open]--
 					slow.end[open] = at(lsn)
 					open = -1
@@ -83,7 +83,7 @@ func TestLowAgreesWithTheObviousWindow(t *testing.T) {
 					inFlight = append(inFlight[:i], inFlight[i+1:]...)
 				}
 			case 4:
-				got, ok := w.Low()
+				got, ok := w.Low(nil)
 				want, wantOK := slow.low()
 				if got != want || ok != wantOK {
 					t.Fatalf("Low = %v %v, the obvious window says %v %v", got, ok, want, wantOK)
@@ -134,7 +134,7 @@ func TestDoneFromManyGoroutinesNeverLetsLowPassAnOpenEvent(t *testing.T) {
 	last := 0
 	committer.Go(func() {
 		for last < txns {
-			pos, ok := w.Low()
+			pos, ok := w.Low(nil)
 			if !ok {
 				select {
 				case room <- struct{}{}:
@@ -175,7 +175,7 @@ func TestDoneFromManyGoroutinesNeverLetsLowPassAnOpenEvent(t *testing.T) {
 		for range perTxn {
 			work <- ticket{seq, i}
 		}
-		w.Close(seq, at(i+1))
+		w.Close(seq, at(i+1), 0)
 	}
 	close(work)
 	acks.Wait()
@@ -187,17 +187,17 @@ func TestIdlePlacesTakeOneEntry(t *testing.T) {
 	w := NewWindow(4)
 	seq, _ := w.Open()
 	w.Add(seq, 1)
-	w.Close(seq, at(1))
+	w.Close(seq, at(1), 0)
 	for i := range 100 {
 		if !w.Idle(at(2 + i)) {
 			t.Fatalf("idle place %d did not fit behind the others", i)
 		}
 	}
-	if _, ok := w.Low(); ok {
+	if _, ok := w.Low(nil); ok {
 		t.Fatal("an idle place overtook an event without a result")
 	}
 	w.Done(seq)
-	if pos, ok := w.Low(); !ok || pos != at(101) {
+	if pos, ok := w.Low(nil); !ok || pos != at(101) {
 		t.Fatalf("Low = %v %v, want 0/65", pos, ok)
 	}
 }
@@ -212,8 +212,8 @@ func TestFullWindowRefusesInsteadOfOverwriting(t *testing.T) {
 	if _, ok := w.Open(); ok {
 		t.Fatal("third entry of two was given out")
 	}
-	w.Close(a, at(1))
-	if pos, ok := w.Low(); !ok || pos != at(1) {
+	w.Close(a, at(1), 0)
+	if pos, ok := w.Low(nil); !ok || pos != at(1) {
 		t.Fatalf("Low = %v %v", pos, ok)
 	}
 	if _, ok := w.Open(); !ok {
@@ -228,9 +228,9 @@ func TestWindowDoesNotAllocate(t *testing.T) {
 		n++
 		seq, _ := w.Open()
 		w.Add(seq, 1)
-		w.Close(seq, at(n))
+		w.Close(seq, at(n), 0)
 		w.Done(seq)
-		w.Low()
+		w.Low(nil)
 	}); allocs != 0 {
 		t.Fatalf("%v allocations per transaction, want 0", allocs)
 	}
@@ -242,8 +242,8 @@ func BenchmarkTransactionOfOneEvent(b *testing.B) {
 	for b.Loop() {
 		seq, _ := w.Open()
 		w.Add(seq, 1)
-		w.Close(seq, event.AtLSN(1))
+		w.Close(seq, event.AtLSN(1), 0)
 		w.Done(seq)
-		w.Low()
+		w.Low(nil)
 	}
 }

@@ -73,6 +73,9 @@ type Event struct {
 	Ordinal uint32
 	// CommitMicros is the commit time by the server's clock, microseconds since 1970 UTC.
 	CommitMicros int64
+	// Refused is the poison error that the event met while it was read; it can only
+	// be refused, by the policy for poison. Usually nil.
+	Refused error
 	// Elided is the size in bytes of a payload that was too large to be read; the
 	// payload is then nil and the event can only be refused.
 	Elided int64

@@ -7,10 +7,8 @@ import "github.com/walrelay/walrelay/event"
 type Observer struct {
 	// Received: a batch came from a source.
 	Received func(source string, events int, bytes int64)
-	// Committed: the newest complete transaction of a batch, by the server's clock.
-	Committed func(source string, unixMicros int64)
-	// Published: everything up to pos is acknowledged.
-	Published func(source string, pos event.Position)
+	// Published: a transaction with events is acknowledged, and all before it.
+	Published func(source string, events int, commitMicros int64)
 	// Halted: a source stopped until an operator acts.
 	Halted func(source string, err error)
 	// Restarted: a source begins anew after an error of the Retry class.

@@ -179,6 +179,7 @@ type feed struct {
 	r     *Relay
 	index uint16
 
+	visit  func(events int, commitMicros int64) // nil, or tells the observer
 	window atomic.Pointer[ack.Window]
 	room   chan struct{} // the committer made room in the window
 
@@ -194,6 +195,7 @@ type feed struct {
 
 	open    bool // a transaction's entry is open
 	entry   uint64
+	micros  int64 // commit time of the transaction at hand
 	rec     event.Record
 	scratch []byte
 }
@@ -201,6 +203,9 @@ type feed struct {
 func newFeed(r *Relay, index uint16, f Feed) *feed {
 	nf := &feed{Feed: f, r: r, index: index, room: make(chan struct{}, 1)}
 	nf.window.Store(ack.NewWindow(r.opt.Window))
+	if published := r.obs.Published; published != nil {
+		nf.visit = func(events int, micros int64) { published(f.Name, events, micros) }
+	}
 	return nf
 }
 
@@ -219,14 +224,11 @@ func (f *feed) confirm() {
 	if f.src.source == nil || f.src.stale {
 		return
 	}
-	pos, ok := f.window.Load().Low()
+	pos, ok := f.window.Load().Low(f.visit)
 	if !ok {
 		return
 	}
 	f.src.source.Confirm(pos)
-	if f.r.obs.Published != nil {
-		f.r.obs.Published(f.Name, pos)
-	}
 	select {
 	case f.room <- struct{}{}:
 	default:
@@ -395,6 +397,9 @@ func (f *feed) feed(ctx context.Context, b *event.Batch) error {
 			}
 		}
 		window.Add(f.entry, span.Events)
+		if span.Events > 0 {
+			f.micros = events[0].CommitMicros
+		}
 		for i := range events[:span.Events] {
 			if err := f.publish(ctx, &events[i], b.Memory); err != nil {
 				return err
@@ -402,10 +407,7 @@ func (f *feed) feed(ctx context.Context, b *event.Batch) error {
 		}
 		if span.Done {
 			f.open = false
-			if span.Events > 0 && f.r.obs.Committed != nil {
-				f.r.obs.Committed(f.Name, events[span.Events-1].CommitMicros)
-			}
-			if window.Close(f.entry, span.End) {
+			if window.Close(f.entry, span.End, f.micros) {
 				f.r.wakeCommitter()
 			}
 		}
@@ -425,8 +427,14 @@ func (f *feed) publish(ctx context.Context, ev *event.Event, mem *event.Memory) 
 	if cap(f.scratch)-len(f.scratch) < scratchMin {
 		f.scratch = make([]byte, 0, scratchSize)
 	}
+	if failure := f.failure.Load(); failure != nil {
+		return *failure
+	}
 	scratch, poison := f.Router.Route(ev, &f.rec, f.scratch)
 	f.scratch = scratch
+	if ev.Refused != nil {
+		poison = ev.Refused // the earlier finding says more
+	}
 	t := event.Ticket{Memory: mem, Entry: f.entry, Source: f.index}
 	// Counted before the call: the result may come before it returns.
 	mem.Retain(1)
