@@ -1,0 +1,28 @@
+package config
+
+import "time"
+
+// Config is the whole configuration. [Load] fills it; its values are effective:
+// defaults, file, environment and flags are merged, and derived names (slot,
+// publication) are in place.
+type Config struct {
+	// Name of this relay. It becomes part of default slot and publication names and of the Kafka client id, so two
+	// relays on one database need two names. Letters, digits, `.`, `_` and `-`.
+	Name string `yaml:"name" required:"true"`
+	// The databases to read, by a name of your choice (letters, digits, `_` and `-`). The name is a label of metrics.
+	Sources Map[Source] `yaml:"sources" required:"true" key:"<source>"`
+	// The broker to write to.
+	Kafka Kafka `yaml:"kafka"`
+	// Which events go where. The key is a route: an exact name, else the longest matching `prefix.*`, else `"*"`.
+	// Without any, every event goes to the default topic of its source's schema.
+	Routes Map[Route] `yaml:"routes" key:"<route>"`
+	// Metrics, health and status.
+	HTTP HTTP `yaml:"http"`
+	// What is written to standard error.
+	Log Log `yaml:"log"`
+	// How long a stop waits for what is in flight to be acknowledged and confirmed.
+	Grace time.Duration `yaml:"grace" default:"30s"`
+
+	origins map[string]Origin   // by path: where a given option stands
+	hidden  map[string]struct{} // paths whose value came out of ${file:}
+}

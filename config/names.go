@@ -1,0 +1,63 @@
+package config
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strings"
+)
+
+// derive fills the names that follow from others.
+func (c *Config) derive() {
+	if c.Kafka.ClientID == "" {
+		c.Kafka.ClientID = "walrelay-" + c.Name
+	}
+	for i := range c.Sources {
+		e := &c.Sources[i]
+		pg := &e.Value.Postgres
+		name := defaultName(c.Name, e.Key)
+		if pg.Slot == "" {
+			pg.Slot = name
+		}
+		if pg.Publication == "" {
+			pg.Publication = name
+		}
+		pg.Publication = unquoteName(pg.Publication)
+		pg.Role = unquoteName(pg.Role)
+		pg.Bookkeeping = unquoteName(pg.Bookkeeping)
+		// Both spellings mean the same; the effective configuration has one.
+		pg.Messages.AllowNontransactional = pg.Messages.AllowNontransactional || pg.MessagesAllowNontransactional
+		pg.MessagesAllowNontransactional = false
+	}
+}
+
+// defaultName is walrelay_<name>_<source> in the alphabet of slot names. A name
+// that has to be cut ends in a hash, so that two long names stay different.
+func defaultName(name, source string) string {
+	whole := "walrelay_" + name + "_" + source
+	s := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '_':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		default:
+			return '_'
+		}
+	}, whole)
+	if len(s) <= maxIdentifier {
+		return s
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(whole))
+	return fmt.Sprintf("%s_%08x", s[:maxIdentifier-9], h.Sum32())
+}
+
+// unquoteName accepts SQL's quotes around a name that is taken as it stands.
+func unquoteName(s string) string {
+	if len(s) > 2 && strings.HasPrefix(s, `"`) {
+		if name, rest, err := quotedIdentifier(s[1:]); err == nil && rest == "" {
+			return name
+		}
+	}
+	return s
+}
