@@ -1,0 +1,115 @@
+package slot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/walrelay/walrelay/event"
+)
+
+// minVersion is the first server that can tell the column list and the row
+// filter of a publication.
+const minVersion = 150000
+
+// Check looks at every precondition of a source and reports each, the good ones
+// too. It changes nothing and needs no slot to be free. What depends on a
+// connection that cannot be had is left out.
+func Check(ctx context.Context, o Options) []Finding {
+	cfg, err := o.ConnConfig()
+	if err != nil {
+		return []Finding{failing("options", "cannot be used", "usable", asError(err))}
+	}
+	var findings []Finding
+	conn, err := Connect(ctx, o)
+	if err != nil {
+		return append(findings, failing("server", "no connection", "an ordinary connection", asError(err)))
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	v, err := takeInventory(ctx, conn, o)
+	if err != nil {
+		return append(findings, failing("server", "no answer", "answers about its settings", asError(err)))
+	}
+	marker, markerErr := readMarkerIfThere(ctx, conn, o, v)
+
+	address := conn.PgConn().Conn().RemoteAddr().String()
+	findings = append(findings, fine("server", fmt.Sprintf("PostgreSQL %s at %s, database %s", v.settings["server_version"], address, v.role.database), "reachable"))
+	if host, why := unverified(&cfg.Config); host != "" {
+		findings = append(findings, warning("sslmode", host+" "+why, "verify-full", "write sslmode=verify-full, with sslrootcert where the certificate is not publicly signed"))
+	}
+	findings = append(findings, v.serverFindings()...)
+	if v.unusable || v.InRecovery {
+		return findings
+	}
+	findings = append(findings, v.capacityFindings()...)
+	findings = append(findings, v.roleFindings()...)
+	if v.role.replicates {
+		findings = append(findings, replicationFinding(ctx, o, v))
+	}
+	findings = append(findings, v.tableFindings(o)...)
+	findings = append(findings, v.publicationFinding(o))
+	findings = append(findings, v.bookkeepingFindings(o)...)
+	if markerErr != nil {
+		findings = append(findings, failing("marker", "cannot be read", "readable", asError(markerErr)))
+	} else {
+		findings = append(findings, v.slotFindings(o)...)
+		findings = append(findings, v.positionFinding(marker)...)
+	}
+	return append(findings, v.adviceFindings(o)...)
+}
+
+func asError(err error) *event.Error {
+	var e *event.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return &event.Error{Class: event.ClassOf(err), What: err.Error(), Anchor: AnchorServer, Remedy: "read the error"}
+}
+
+func readMarkerIfThere(ctx context.Context, conn *pgx.Conn, o Options, v *inventory) (*Marker, error) {
+	if !v.bookkeeping.exists {
+		return nil, nil
+	}
+	return ReadMarker(ctx, conn, o)
+}
+
+// replicationFinding tries what only a replication connection can tell:
+// pg_hba.conf, a free walsender, a pooler in between. The walsender limit is
+// judged with the settings: a server at its limit refuses this connection for it.
+func replicationFinding(ctx context.Context, o Options, v *inventory) Finding {
+	const setting, needs = "replication connection", "accepted"
+	conn, err := ConnectReplication(ctx, o)
+	if err != nil {
+		e := asError(err)
+		if e.Anchor == AnchorNoFreeSender && v.Slot.Active {
+			return warning(setting, e.What, needs, e.Remedy)
+		}
+		return failing(setting, "refused", needs, e)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	return fine(setting, "accepted", needs)
+}
+
+// VerifyForStream looks at what must hold each time before the log is read, and
+// returns the facts for [Judge], with the first precondition that fails. Whether
+// the slot exists and is usable is Judge's to say, since that depends on what is
+// remembered.
+func VerifyForStream(ctx context.Context, conn *pgx.Conn, o Options) (Facts, error) {
+	v, err := takeInventory(ctx, conn, o)
+	if err != nil {
+		return Facts{}, err
+	}
+	findings := v.serverFindings()
+	if !v.unusable && !v.InRecovery {
+		findings = append(findings, v.roleFindings()...)
+		findings = append(findings, v.bookkeepingFindings(o)...)
+		findings = append(findings, v.tableFindings(o)...)
+		findings = append(findings, v.publicationFinding(o))
+		if v.Slot.Exists {
+			findings = append(findings, v.slotFindings(o)...)
+		}
+	}
+	return v.Facts, firstFailure(findings)
+}
