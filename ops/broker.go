@@ -40,7 +40,9 @@ func (b *Broker) Published(topic string, records int, bytes int64, latency time.
 func (b *Broker) DeadLettered(topic string) { b.ops.topics.of(topic).deadLetters.Add(1) }
 
 // Retried counts records that had to be produced again.
-func (b *Broker) Retried(topic string, records int) { b.ops.topics.of(topic).retries.Add(int64(records)) }
+func (b *Broker) Retried(topic string, records int) {
+	b.ops.topics.of(topic).retries.Add(int64(records))
+}
 
 // PartitionsChanged says that the topic has another number of partitions now.
 func (b *Broker) PartitionsChanged(topic string, before, now int) {

@@ -27,6 +27,7 @@ func (o *Ops) Collect(ch chan<- prometheus.Metric) {
 	for _, l := range o.loops() {
 		if !l.ended.Load() {
 			e.put(metricLoopAge, l.age(now).Seconds(), l.name)
+			e.put(metricLoopLimit, l.maxAge.Seconds(), l.name)
 		}
 	}
 	o.mu.Lock()

@@ -14,11 +14,13 @@ type Facts struct{ log *zap.Logger }
 // NewFacts writes to log.
 func NewFacts(log *zap.Logger) Facts { return Facts{log: log} }
 
-// State says that a source went from one state to another, and why.
+// State says that a source went from one state to another, and why. from is empty for the first state.
 func (f Facts) State(source string, from, to event.State, c event.Condition) {
-	fields := append([]zap.Field{
-		zap.String("source", source), zap.String("from", string(from)), zap.String("state", string(to)),
-	}, conditionFields(c)...)
+	fields := []zap.Field{zap.String("source", source), zap.String("state", string(to))}
+	if from != "" {
+		fields = append(fields, zap.String("from", string(from)))
+	}
+	fields = append(fields, conditionFields(c)...)
 	switch to {
 	case event.StateHalted:
 		f.log.Error("source halted", fields...)

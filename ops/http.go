@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 
@@ -46,8 +47,11 @@ func guard(next http.Handler) http.Handler {
 
 // answer writes v as JSON with status 200 or 503.
 func (o *Ops) answer(w http.ResponseWriter, well bool, v any) {
-	body, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
+	var body bytes.Buffer
+	enc := json.NewEncoder(&body)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false) // people read it; browsers are told that it is JSON
+	if err := enc.Encode(v); err != nil {
 		http.Error(w, "status cannot be encoded", http.StatusInternalServerError)
 		return
 	}
@@ -55,7 +59,7 @@ func (o *Ops) answer(w http.ResponseWriter, well bool, v any) {
 	if !well {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
-	_, _ = w.Write(append(body, '\n')) // the reader may be gone; nobody else is told
+	_, _ = w.Write(body.Bytes()) // the reader may be gone; nobody else is told
 }
 
 // scrapeErrors takes what promhttp has to say.

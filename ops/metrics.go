@@ -53,6 +53,7 @@ var (
 	metricBuild       = family("build_info", Gauge, "Always 1; the labels say which build runs.", "version", "go")
 	metricReady       = family("ready", Gauge, "1 when /readyz answers 200, else 0.")
 	metricLoopAge     = family("loop_age_seconds", Gauge, "Time since the loop made its last step; beyond the loop's limit /healthz fails.", "loop")
+	metricLoopLimit   = family("loop_max_age_seconds", Gauge, "How long the loop may go without a step.", "loop")
 	metricWarnings    = family("config_warnings", Gauge, "Warnings about the configuration that stand since the start.")
 	metricCertificate = family("certificate_expiry_timestamp_seconds", Gauge, "End of validity of a client certificate in use, seconds since 1970 UTC.", "certificate")
 	metricLogDropped  = family("log_lines_dropped_total", Counter, "Log lines that were not written because equal lines had been written just before.")

@@ -116,6 +116,8 @@ func countText(n int64) string {
 func durationText(seconds float64) string {
 	d := time.Duration(seconds * float64(time.Second))
 	switch {
+	case d == 0:
+		return "0 s"
 	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Milliseconds())
 	case d < time.Minute:

@@ -14,7 +14,8 @@ type LogLine struct {
 	Level   string    `json:"level"`
 	Logger  string    `json:"logger,omitempty"`
 	Message string    `json:"message"`
-	// Fields is the line's fields as a JSON object, empty when there are none.
+	// Fields is the line's fields as a JSON object, for reading: a long one is cut.
+	// Empty when there are none.
 	Fields string `json:"fields,omitempty"`
 }
 
