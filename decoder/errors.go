@@ -16,6 +16,8 @@ const (
 	AnchorMissingColumn event.Anchor = "outbox-column-missing"
 	// AnchorBinaryType: a type whose binary form we cannot read.
 	AnchorBinaryType event.Anchor = "unknown-binary-type"
+	// AnchorMapping: the mapping of columns and messages cannot be used.
+	AnchorMapping event.Anchor = "mapping-unusable"
 	// AnchorPoisonRow: a row that can never be published as it is.
 	AnchorPoisonRow event.Anchor = "poison-row"
 	// AnchorPoisonMessage: a logical message that can never be published as it is.
