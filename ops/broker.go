@@ -74,11 +74,14 @@ func (b *Broker) conditions(limit int) (list []BrokerReason, total int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	list = []BrokerReason{}
+	if limit == 0 {
+		return list, len(b.mu.conditions)
+	}
 	for _, key := range slices.Sorted(maps.Keys(b.mu.conditions)) {
 		if len(list) == limit {
 			break
 		}
-		list = append(list, BrokerReason{Key: clean(key), Condition: b.ops.redactCondition(b.mu.conditions[key])})
+		list = append(list, BrokerReason{Key: b.ops.redact(clean(key)), Condition: b.ops.redactCondition(b.mu.conditions[key])})
 	}
 	return list, len(b.mu.conditions)
 }

@@ -1,7 +1,6 @@
 package ops_test
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -135,9 +134,6 @@ func TestNoSecretSurvivesInAnyText(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		secret := rapid.StringMatching(`[a-zA-Z0-9!%@/'"\\ +&<]{6,20}`).Draw(t, "secret")
-		if base64.StdEncoding.EncodeToString([]byte(secret)) == "" {
-			return
-		}
 		r := ops.NewRedactor()
 		r.Add("another-secret", secret)
 		for _, form := range writings(secret) {
