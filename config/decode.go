@@ -56,12 +56,12 @@ func (d *decoding) scalar(v reflect.Value, n *node, path string) {
 		d.refuse(n.origin, path, `is true or false: want text; put it in quotes ("%s") if the word is meant`, n.text)
 		return
 	}
-	if err := setScalar(v, n.text); err != nil {
-		if isSecret(v.Type()) {
-			d.refuse(n.origin, path, "%v", err)
-		} else {
-			d.refuse(n.origin, path, "%s: %v", n.quoted(), err)
-		}
+	switch err := setScalar(v, n.text); {
+	case err == nil:
+	case n.hidden || isSecret(v.Type()): // the error may quote a part of the value
+		d.refuse(n.origin, path, "%s: want %s", hiddenValue, wanted(v.Type()))
+	default:
+		d.refuse(n.origin, path, "%s: %v", quoteForPeople(n.text), err)
 	}
 }
 

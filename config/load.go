@@ -92,8 +92,8 @@ func (l *loader) load(file string, data []byte) (*Config, []Warning, error) {
 // doubled refuses an option that two spellings give different values.
 func (c *Config) doubled(d *decoding) {
 	for _, s := range c.Sources {
-		path := join(join("sources", s.Key), "postgres")
-		short, long := join(path, "messages_allow_nontransactional"), join(path, "messages.allow_nontransactional")
+		path := join("sources", s.Key, "postgres")
+		short, long := join(path, "messages_allow_nontransactional"), join(path, "messages", "allow_nontransactional")
 		pg := s.Value.Postgres
 		if c.given(short) && c.given(long) && pg.MessagesAllowNontransactional != pg.Messages.AllowNontransactional {
 			d.refuse(c.origins[short], short, "differs from messages.allow_nontransactional in line %d: keep one of the two", c.origins[long].Line)

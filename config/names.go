@@ -10,6 +10,7 @@ import (
 func (c *Config) derive() {
 	if c.Kafka.ClientID == "" {
 		c.Kafka.ClientID = "walrelay-" + c.Name
+		c.inherit("kafka.client_id")
 	}
 	for i := range c.Sources {
 		e := &c.Sources[i]
@@ -17,9 +18,11 @@ func (c *Config) derive() {
 		name := defaultName(c.Name, e.Key)
 		if pg.Slot == "" {
 			pg.Slot = name
+			c.inherit(join("sources", e.Key, "postgres", "slot"))
 		}
 		if pg.Publication == "" {
 			pg.Publication = name
+			c.inherit(join("sources", e.Key, "postgres", "publication"))
 		}
 		pg.Publication = unquoteName(pg.Publication)
 		pg.Role = unquoteName(pg.Role)
@@ -27,6 +30,13 @@ func (c *Config) derive() {
 		// Both spellings mean the same; the effective configuration has one.
 		pg.Messages.AllowNontransactional = pg.Messages.AllowNontransactional || pg.MessagesAllowNontransactional
 		pg.MessagesAllowNontransactional = false
+	}
+}
+
+// inherit hides what is made of a hidden name.
+func (c *Config) inherit(path string) {
+	if c.isHidden("name") {
+		c.hidden[path] = struct{}{}
 	}
 }
 

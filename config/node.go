@@ -48,11 +48,3 @@ func (k kind) String() string {
 		return "text"
 	}
 }
-
-// quoted is the text for use in a message, unless it must not print.
-func (n *node) quoted() string {
-	if n.hidden {
-		return "the value (hidden, it comes from a file)"
-	}
-	return quoteForPeople(n.text)
-}

@@ -25,14 +25,17 @@ func quoteForPeople(s string) string {
 }
 
 // join makes the path of a key; a key that could be mistaken for two is quoted.
-func join(path, key string) string {
-	if !plainKey(key) {
-		key = quoteForPeople(key)
+func join(path string, keys ...string) string {
+	for _, key := range keys {
+		if !plainKey(key) {
+			key = quoteForPeople(key)
+		}
+		if path != "" {
+			path += "."
+		}
+		path += key
 	}
-	if path == "" {
-		return key
-	}
-	return path + "." + key
+	return path
 }
 
 func plainKey(s string) bool {

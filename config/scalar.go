@@ -63,7 +63,7 @@ func wanted(t reflect.Type) string {
 	}
 }
 
-// setScalar reads text into v. The error says what is wanted and never quotes the text.
+// setScalar reads text into v. The error says what is wanted; it may quote the text.
 func setScalar(v reflect.Value, s string) error {
 	if l, ok := v.Addr().Interface().(leaf); ok {
 		return l.parse(s)

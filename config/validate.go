@@ -48,10 +48,13 @@ func (k *checking) names() {
 	}
 }
 
+// hiddenValue stands in messages for what must not.
+const hiddenValue = "the value (hidden, it comes from a file)"
+
 // show quotes a value for a message, unless it must not print.
 func (k *checking) show(path, value string) string {
 	if k.c.isHidden(path) {
-		return "the value (hidden, it comes from a file)"
+		return hiddenValue
 	}
 	return quoteForPeople(value)
 }

@@ -25,6 +25,9 @@ func (k *checking) tls(t *TLS) {
 
 func (k *checking) sasl(s *SASL) {
 	const at = "kafka.sasl"
+	if k.spoiled(at + ".mechanism") {
+		return
+	}
 	switch s.Mechanism {
 	case "":
 		if *s != (SASL{}) {

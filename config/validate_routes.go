@@ -25,7 +25,7 @@ func (k *checking) routes() {
 			}
 		}
 		for _, h := range s.Value.Headers {
-			at := join(join(path, "headers"), h.Key)
+			at := join(path, "headers", h.Key)
 			k.router(at, router.Options{Source: s.Key, Schema: schema, Headers: []router.Header{{Name: h.Key, Column: h.Value}}})
 		}
 	}
@@ -36,13 +36,13 @@ func (k *checking) pins() {
 	first := map[string]*Entry[Route]{}
 	for i := range k.c.Routes {
 		r := &k.c.Routes[i]
-		at := join(join("routes", r.Key), "pin_partitions")
+		at := join("routes", r.Key, "pin_partitions")
 		switch topic, n := r.Value.Topic, r.Value.PinPartitions; {
 		case n == 0:
 		case topic == "" || strings.Contains(topic, "{"):
 			k.refuse(at, "needs a topic without variables: a number of partitions belongs to one topic")
 		case first[topic] != nil && first[topic].Value.PinPartitions != n:
-			k.refuse(at, "is %d, but route %s pins the same topic to %d", n, quoteForPeople(first[topic].Key), first[topic].Value.PinPartitions)
+			k.refuse(at, "differs from the number of route %s, which has the same topic", quoteForPeople(first[topic].Key))
 		default:
 			first[topic] = r
 		}

@@ -56,7 +56,11 @@ func (r *reader) read(data []byte) *node {
 	switch root.kind {
 	case empty:
 		root.kind = table
-	case table, broken:
+	case broken:
+	case table:
+		if len(root.fields) > 0 {
+			root.origin = root.fields[0].origin
+		}
 	default:
 		r.refuse(root.origin, "", "the file holds %s: want a mapping such as name: shop", root.kind)
 	}
