@@ -148,21 +148,23 @@ func (s *scanner) str() bool {
 	if s.off >= len(s.src) || s.src[s.off] != '"' {
 		return false
 	}
-	for s.off++; s.off < len(s.src); s.off++ {
-		c := s.src[s.off]
+	for s.off++; ; s.off++ {
+		// Most bytes are plain; the loop over them stays in registers.
+		src, i := s.src, s.off
+		for i < len(src) && src[i] >= ' ' && src[i] != '"' && src[i] != '\\' {
+			i++
+		}
+		s.off = i
 		switch {
-		case c == '"':
+		case i == len(src):
+			return false
+		case src[i] == '"':
 			s.off++
 			return true
-		case c == '\\':
-			if !s.escape() {
-				return false
-			}
-		case c < ' ':
+		case src[i] != '\\' || !s.escape():
 			return false
 		}
 	}
-	return false
 }
 
 // escape steps onto the last byte of an escape sequence.
