@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 
 	"github.com/walrelay/walrelay/event"
 )
@@ -78,7 +79,7 @@ func (k *keeper) connected(ctx context.Context) bool {
 	}
 	callCtx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	conn, err := Connect(callCtx, k.s.opt)
+	conn, err := connectKeeper(callCtx, k.s.opt)
 	if err != nil {
 		k.lost(now, err)
 		return false
@@ -89,6 +90,20 @@ func (k *keeper) connected(ctx context.Context) bool {
 	k.s.serverStopping.Store(0)
 	k.warn("control", event.Condition{})
 	return true
+}
+
+// connectKeeper opens a connection whose waits end the moment their context
+// does: the keeper is woken that way, and has no statement that must be
+// cancelled on the server.
+func connectKeeper(ctx context.Context, opt Options) (*pgx.Conn, error) {
+	cfg, err := opt.ConnConfig()
+	if err != nil {
+		return nil, err
+	}
+	cfg.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
+		return &pgconn.DeadlineContextWatcherHandler{Conn: c.Conn()}
+	}
+	return pgx.ConnectConfig(ctx, cfg)
 }
 
 // lost notes that the ordinary connection cannot be had. While the replication

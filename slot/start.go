@@ -152,7 +152,7 @@ func (s *Stream) begin(ctx context.Context) (Facts, Start, error) {
 		return facts, Start{}, err
 	}
 	if facts.Slot.Active {
-		return facts, Start{}, activeError(facts.Slot)
+		return facts, Start{}, activeError(s.opt, facts)
 	}
 	print, err := fingerprint(ctx, conn, s.opt)
 	if err != nil {
@@ -215,16 +215,6 @@ func (s *Stream) startAt(ctx context.Context, conn *pgx.Conn, facts Facts, print
 	return start, err
 }
 
-// activeError makes a standby of us: it names who has the slot.
-func activeError(f SlotFacts) error {
-	return &event.Error{
-		Class: event.Retry, Anchor: AnchorSlotActive,
-		What:   "another process reads the slot; this one stands by",
-		Remedy: "nothing to do if it is another walrelay: this one takes over when it ends",
-		Cause:  &ErrSlotActive{Slot: f.Name, PID: f.ActivePID, ApplicationName: f.ActiveApp},
-	}
-}
-
 // errRestart asks for a new stream in place of this one.
 var errRestart = errors.New("the stream has to begin anew")
 
@@ -278,7 +268,7 @@ func (s *Stream) nameHolder(ctx context.Context, err error) error {
 	if cerr != nil || !facts.Slot.Active {
 		return err
 	}
-	return activeError(facts.Slot)
+	return activeError(s.opt, facts)
 }
 
 // farewell waits for the keeper's last word, tells it to the server and goes.
