@@ -1,6 +1,10 @@
 package config
 
-import "time"
+import (
+	"fmt"
+	"io"
+	"time"
+)
 
 // Config is the whole configuration. [Load] fills it; its values are effective:
 // defaults, file, environment and flags are merged, and derived names (slot,
@@ -9,6 +13,8 @@ type Config struct {
 	// Name of this relay. It becomes part of default slot and publication names and of the Kafka client id, so two
 	// relays on one database need two names. Letters, digits, `.`, `_` and `-`.
 	Name string `yaml:"name" required:"true"`
+	// How long a stop waits for what is in flight to be acknowledged and confirmed.
+	Grace time.Duration `yaml:"grace" default:"30s"`
 	// The databases to read, by a name of your choice (letters, digits, `_` and `-`). The name is a label of metrics.
 	Sources Map[Source] `yaml:"sources" required:"true" key:"<source>"`
 	// The broker to write to.
@@ -20,9 +26,13 @@ type Config struct {
 	HTTP HTTP `yaml:"http"`
 	// What is written to standard error.
 	Log Log `yaml:"log"`
-	// How long a stop waits for what is in flight to be acknowledged and confirmed.
-	Grace time.Duration `yaml:"grace" default:"30s"`
 
 	origins map[string]Origin   // by path: where a given option stands
 	hidden  map[string]struct{} // paths whose value came out of ${file:}
+}
+
+// Format writes what [Config.Print] does, under every verb: a configuration that
+// strays into a message shows no secret.
+func (c Config) Format(f fmt.State, _ rune) {
+	_ = c.Print(struct{ io.Writer }{f})
 }

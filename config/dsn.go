@@ -1,11 +1,13 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 
-	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/walrelay/walrelay/event"
+	"github.com/walrelay/walrelay/slot"
 )
 
 // DSN is a Postgres connection string. It keeps the text as given and prints it
@@ -50,16 +52,17 @@ func (d DSN) Check() error {
 	if err != nil {
 		return err
 	}
-	if _, err = pgconn.ParseConfig(d.raw); err == nil {
+	if _, err = slot.ParseDSN(d.raw); err == nil {
 		return nil
 	}
-	// The driver's text begins with the connection string, masked as well as it
-	// can; only the reason behind it is of use, and only if it quotes no secret.
-	_, reason, found := strings.Cut(err.Error(), "`: ")
-	if !found || quotesPartOf(reason, secrets) {
-		reason = "the driver refuses it; its reason is withheld because it quotes a part of a secret"
+	reason := err.Error()
+	if e := (*event.Error)(nil); errors.As(err, &e) {
+		reason = e.What
 	}
-	return fmt.Errorf("cannot be read as a connection string: %s", reason)
+	if quotesPartOf(reason, secrets) {
+		return errors.New("cannot be read; the reason is withheld because it quotes a part of a secret")
+	}
+	return errors.New("is refused by the driver: " + reason)
 }
 
 func (d *DSN) parse(text string) error {

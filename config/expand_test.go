@@ -104,11 +104,32 @@ kafka:
 	}
 	for text, why := range map[string]string{
 		"a: *nowhere": "there is none", "a: &x [*x]": "there is none", "<<: 1": "want a mapping", "a: !!str b": "no meaning here",
-		"a: b\n---\nc: d": "second document", "- a": "want a mapping", "[[[[": "not YAML",
+		"a: b\n---\nc: d": "second document", "- a": "want a mapping", "[[[[": "not YAML", "a: b\nc: {d: [${X}]}": "needs quotes",
 		strings.Repeat("{a: ", 40) + "b" + strings.Repeat("}", 40): "levels deep",
 	} {
 		if found := problemsOf(t, world{}, text); !strings.Contains(found.Error(), why) {
 			t.Errorf("%q: %v does not say %q", text, found, why)
 		}
+	}
+}
+
+func TestAddressInNestedBracketsIsOneValue(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"{brokers: [localhost:9092]}":                     "localhost:9092",
+		"{brokers: [localhost:9092, b:9093], linger: 1s}": "localhost:9092 b:9093",
+		"{brokers: [ häuser:9092 , 10.0.0.1:9092 ]}":      "häuser:9092 10.0.0.1:9092",
+		"{brokers: ['${HOST}:9092', 'c:1']}":              "db:9092 c:1",
+		"{brokers:\n    [a:1,\n    b:2]}":                 "a:1 b:2",
+	} {
+		w := world{env: map[string]string{"HOST": "db"}}
+		c, _, err := w.load(strings.Replace(minimal, "kafka:\n  brokers: [localhost:9092]\n", "kafka: "+text+"\n", 1))
+		if err != nil || strings.Join(c.Kafka.Brokers, " ") != want {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	for _, text := range []string{"{brokers: [localhost: 9092]}", "{brokers: [{localhost:9092}]}"} {
+		found := problemsOf(t, world{}, strings.Replace(minimal, "kafka:\n  brokers: [localhost:9092]\n", "kafka: "+text+"\n", 1))
+		wantProblem(t, found, "kafka.brokers[0]", 7, "is a mapping")
 	}
 }

@@ -36,32 +36,46 @@ type Kafka struct {
 	DLQTopic string `yaml:"dlq_topic"`
 }
 
-// TLS is the encryption towards the broker.
+// TLS is the encryption towards the broker. The broker's certificate is always verified.
 type TLS struct {
 	// Turns it on.
-	Enabled bool `yaml:"enabled" default:"false"`
+	Enable bool `yaml:"enable" default:"false"`
 	// File with the certificates of the authorities to trust, PEM. Default: the system's.
 	CAFile string `yaml:"ca_file"`
-	// File with the client's certificate, PEM.
+	// File with the client's certificate, PEM. It is read again when it changes.
 	CertFile string `yaml:"cert_file"`
 	// File with the key of the client's certificate, PEM.
 	KeyFile string `yaml:"key_file"`
 	// Name to expect in the broker's certificate. Default: the host of its address.
 	ServerName string `yaml:"server_name"`
-	// Accepts any certificate. For trials only.
-	InsecureSkipVerify bool `yaml:"insecure_skip_verify" default:"false"`
 }
 
 // SASL is the authentication at the broker.
 type SASL struct {
 	// How to authenticate; without it, not at all.
-	Mechanism string `yaml:"mechanism" enum:"plain|scram-sha-256|scram-sha-512|oauthbearer"`
-	// User, for plain and scram.
+	Mechanism string `yaml:"mechanism" enum:"PLAIN|SCRAM-SHA-256|SCRAM-SHA-512|OAUTHBEARER"`
+	// User, for PLAIN and SCRAM.
 	User string `yaml:"user"`
-	// Password, for plain and scram.
+	// Password, for PLAIN and SCRAM.
 	Password Secret `yaml:"password"`
-	// Token, for oauthbearer.
+	// Token, for OAUTHBEARER.
 	Token Secret `yaml:"token"`
-	// File with the token, read again for each session. For oauthbearer, instead of token.
+	// File with the token, read again at each authentication. For OAUTHBEARER, instead of a token.
 	TokenFile string `yaml:"token_file"`
+	// Server that gives tokens by the OAuth 2 client-credentials grant. For OAUTHBEARER, instead of a token.
+	Endpoint Endpoint `yaml:"endpoint"`
+	// Permits PLAIN and OAUTHBEARER without TLS: the secret is then readable on the wire.
+	AllowPlaintext bool `yaml:"allow_plaintext" default:"false"`
+}
+
+// Endpoint is an OAuth 2 token endpoint.
+type Endpoint struct {
+	// Its URL.
+	URL string `yaml:"url"`
+	// Name of this client there.
+	ClientID string `yaml:"client_id"`
+	// Secret of this client there.
+	ClientSecret Secret `yaml:"client_secret"`
+	// What to ask for.
+	Scope string `yaml:"scope"`
 }

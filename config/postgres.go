@@ -16,7 +16,7 @@ type Postgres struct {
 	// alone, or a mapping.
 	Messages Messages `yaml:"messages"`
 	// The same as `messages.allow_nontransactional`, for use with the short form of `messages`.
-	MessagesAllowNontransactional bool `yaml:"messages_allow_nontransactional" default:"false"`
+	MessagesAllowNontransactional bool `yaml:"messages_allow_nontransactional"`
 	// How events are found. `log` reads the write-ahead log.
 	Capture string `yaml:"capture" default:"log" enum:"log" later:"poll|auto"`
 	// Replication slot; at most 63 of `a-z`, `0-9` and `_`. Default: `walrelay_<name>_<source>`.

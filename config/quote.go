@@ -11,7 +11,7 @@ const longestQuote = 60
 // quoteForPeople quotes a value that is no secret by its place. A connection
 // string that strayed there is masked all the same.
 func quoteForPeople(s string) string {
-	if strings.Contains(s, "://") || strings.Contains(strings.ToLower(s), "passw") {
+	if strings.Contains(s, "://") && strings.Contains(s, "@") || strings.Contains(strings.ToLower(s), "passw") {
 		s = DSN{s}.String()
 	}
 	if len(s) > longestQuote {

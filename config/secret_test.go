@@ -160,8 +160,8 @@ sources:
       tables: [public.outbox]
 kafka:
   brokers: [localhost:9092]
-  tls: {enabled: true}
-  sasl: {mechanism: plain, user: "${file:/user}", password: 'PASSWORD'}
+  tls: {enable: true}
+  sasl: {mechanism: PLAIN, user: "${file:/user}", password: 'PASSWORD'}
 `
 
 func TestLoadedConfigurationNeverPrintsASecret(t *testing.T) {

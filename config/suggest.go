@@ -9,18 +9,19 @@ import (
 // explained are keys that people will look for here and that do not exist, by
 // path with * for a name of the user's choice.
 var explained = map[string]string{
-	"kafka.acks":                    "is fixed: acks=all always holds, since nothing else keeps what was committed",
-	"kafka.idempotent":              "is fixed: the producer is always idempotent",
-	"kafka.max_in_flight":           "is fixed: walrelay keeps the order of each key itself",
-	"order":                         "is not in this version yet: events are published in commit order",
-	"delivery":                      "is not in this version yet: delivery is at least once",
-	"sources.*.mongo":               "is not in this version yet: sources are Postgres databases, under postgres",
-	"sources.*.retention":           "is not in this version yet: published rows are left alone",
-	"sources.*.publish_when":        "is not in this version yet: an event is published as soon as the log has it",
-	"sources.*.postgres.claim":      "belongs to the table reader, which is not in this version yet",
-	"sources.*.mongo.capture":       "is not in this version yet: sources are Postgres databases, under postgres",
-	"routes.*.hold_back":            "is not in this version yet: a failing event always holds back the later events of its key",
-	"sources.*.postgres.row_filter": "is called allow_row_filter",
+	"kafka.acks":                     "is fixed: acks=all always holds, since nothing else keeps what was committed",
+	"kafka.idempotent":               "is fixed: the producer is always idempotent",
+	"kafka.max_in_flight":            "is fixed: walrelay keeps the order of each key itself",
+	"kafka.tls.insecure_skip_verify": "is not possible: the broker's certificate is always verified; name its authority with ca_file",
+	"order":                          "is not in this version yet: events are published in commit order",
+	"delivery":                       "is not in this version yet: delivery is at least once",
+	"sources.*.mongo":                "is not in this version yet: sources are Postgres databases, under postgres",
+	"sources.*.retention":            "is not in this version yet: published rows are left alone",
+	"sources.*.publish_when":         "is not in this version yet: an event is published as soon as the log has it",
+	"sources.*.postgres.claim":       "belongs to the table reader, which is not in this version yet",
+	"sources.*.mongo.capture":        "is not in this version yet: sources are Postgres databases, under postgres",
+	"routes.*.hold_back":             "is not in this version yet: a failing event always holds back the later events of its key",
+	"sources.*.postgres.row_filter":  "is called allow_row_filter",
 }
 
 // unknownOption says why a key is refused and what was probably meant.

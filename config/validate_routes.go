@@ -21,12 +21,14 @@ func (k *checking) routes() {
 		for j := range k.c.Routes {
 			r := &k.c.Routes[j]
 			if at := join("routes", r.Key); !k.touched(at) {
-				k.router(at, router.Options{Source: s.Key, Schema: schema, Routes: []router.Route{routerRoute(r.Key, &r.Value)}})
+				o := router.Options{Source: s.Key, Schema: schema, Routes: []router.Route{routerRoute(r.Key, &r.Value)}}
+				k.judge(at, false, o.Validate())
 			}
 		}
 		for _, h := range s.Value.Headers {
 			at := join(path, "headers", h.Key)
-			k.router(at, router.Options{Source: s.Key, Schema: schema, Headers: []router.Header{{Name: h.Key, Column: h.Value}}})
+			o := router.Options{Source: s.Key, Schema: schema, Headers: []router.Header{{Name: h.Key, Column: h.Value}}}
+			k.judge(at, false, o.Validate())
 		}
 	}
 }
@@ -49,17 +51,20 @@ func (k *checking) pins() {
 	}
 }
 
-func (k *checking) router(path string, o router.Options) {
-	err := o.Validate()
+// judge reports what a room says of its options, unless that could quote what must not print.
+func (k *checking) judge(path string, remedy bool, err error) {
 	if err == nil {
 		return
 	}
 	what := err.Error()
 	if e := (*event.Error)(nil); errors.As(err, &e) {
 		what = e.What
+		if remedy {
+			what += ": " + e.Remedy
+		}
 	}
 	if k.touchesHidden(path) {
-		what = "is refused by the router; its reason is withheld because it quotes a value that comes from a file"
+		what = "is refused; the reason is withheld because it may quote a value that comes from a file"
 	}
 	k.refuse(path, "%s", what)
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -36,6 +37,9 @@ func (r *reader) read(data []byte) *node {
 		if e := yaml.Error(nil); errors.As(err, &e) {
 			at, what = r.at(e.GetToken()), "is not YAML: "+e.GetMessage()
 		}
+		if lineHolds(data, at.Line, "${") {
+			what += "; inside { } and [ ] a ${…} needs quotes around it"
+		}
 		r.refuse(at, "", "%s", what)
 		return nil
 	}
@@ -65,6 +69,18 @@ func (r *reader) read(data []byte) *node {
 		r.refuse(root.origin, "", "the file holds %s: want a mapping such as name: shop", root.kind)
 	}
 	return root
+}
+
+func lineHolds(data []byte, line int, s string) bool {
+	for i := 1; i < line; i++ {
+		_, after, ok := bytes.Cut(data, []byte("\n"))
+		if !ok {
+			return false
+		}
+		data = after
+	}
+	first, _, _ := bytes.Cut(data, []byte("\n"))
+	return line > 0 && bytes.Contains(first, []byte(s))
 }
 
 // parseYAML guards against the parser's panics on malformed input: a broken file
@@ -117,7 +133,7 @@ func (r *reader) node(n ast.Node, path string) *node {
 	case *ast.SequenceNode:
 		out.kind = list
 		for i, item := range n.Values {
-			out.items = append(out.items, r.node(item, index(path, i)))
+			out.items = append(out.items, r.item(item, index(path, i)))
 		}
 	case *ast.MappingNode:
 		r.mapping(out, n.Values, path)

@@ -1,0 +1,44 @@
+package config
+
+import "github.com/walrelay/walrelay/slot"
+
+// SlotOptions are the options of package slot for one source. The error is nil
+// for every source of a loaded configuration.
+func (c *Config) SlotOptions(source string) (slot.Options, error) {
+	s, schema, err := c.source(source)
+	if err != nil {
+		return slot.Options{}, err
+	}
+	pg := &s.Postgres
+	o := slot.Options{
+		Source:                source,
+		DSN:                   pg.URL.Reveal(),
+		Role:                  pg.Role,
+		Slot:                  pg.Slot,
+		Publication:           pg.Publication,
+		Messages:              pg.Messages.Prefixes,
+		AllowNonTransactional: pg.Messages.AllowNontransactional,
+		Schema:                schema,
+		Failover:              pg.Failover,
+		AllowRowFilter:        pg.AllowRowFilter,
+		Bookkeeping:           pg.Bookkeeping,
+		StatusInterval:        pg.StatusInterval,
+		CheckInterval:         pg.CheckInterval,
+		WireTimeout:           pg.WireTimeout,
+		ReconnectMax:          pg.ReconnectMax,
+		MaxEventBytes:         int64(pg.MaxEventBytes),
+		InFlightBytes:         int64(pg.InFlightBytes),
+	}
+	for _, t := range pg.Tables {
+		o.Tables = append(o.Tables, slot.Table{Schema: t.Schema, Name: t.Name})
+	}
+	// Two headers may be made of one column, which is read once.
+	seen := map[string]bool{}
+	for _, h := range s.Headers {
+		if !seen[h.Value] {
+			seen[h.Value] = true
+			o.ExtraColumns = append(o.ExtraColumns, h.Value)
+		}
+	}
+	return o, nil
+}
