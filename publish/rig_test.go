@@ -48,6 +48,14 @@ func newRig(t testing.TB, opts ...kfake.Opt) *rig {
 		t.Fatal(err)
 	}
 	r.cluster = cluster
+	t.Cleanup(func() { // a bubble must be empty also after a failure
+		ended, cancel := context.WithCancel(context.Background())
+		cancel()
+		if r.pub != nil {
+			_ = r.pub.Close(ended)
+		}
+		cluster.Close()
+	})
 	r.opts = Options{
 		Brokers: []string{"localhost:9092"}, Dial: r.network.DialContext, Linger: DefaultLinger,
 		Result: func(t event.Ticket, err error) {
