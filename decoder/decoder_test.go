@@ -234,6 +234,26 @@ func TestRelationKeepsItsPointerUntilItsShapeChanges(t *testing.T) {
 	}
 }
 
+func TestNothingOfTheMessageBeforeIsLeft(t *testing.T) {
+	t.Parallel()
+	all := samples()
+	// Every ordered pair of samples that one session can see, on one decoder.
+	for _, before := range all {
+		for _, s := range all {
+			if before.inStream != s.inStream || before.parallel != s.parallel || before.name == s.name ||
+				before.bytes[0] != s.bytes[0] || Kind(s.bytes[0]) == KindStreamStart {
+				continue
+			}
+			want := show(mustDecode(s.ready(), s.bytes))
+			d := s.ready()
+			mustDecode(d, before.bytes)
+			if got := show(mustDecode(d, s.bytes)); got != want {
+				t.Errorf("%s after %s:\ngot  %s\nwant %s", s.name, before.name, got, want)
+			}
+		}
+	}
+}
+
 func TestResetClosesAnOpenStream(t *testing.T) {
 	t.Parallel()
 	d := sample{protocol: 2, inStream: true}.ready()

@@ -40,6 +40,27 @@ func TestRowCarriesEachColumnsBytesUntouched(t *testing.T) {
 	}
 }
 
+func TestNothingOfTheEventBeforeIsLeft(t *testing.T) {
+	t.Parallel()
+	m := newTestMapper(t, event.Forze, func(o *MapperOptions) { o.ExtraColumns = []string{"shop"} })
+	var ev event.Event
+	if _, _, err := m.Row(forzeRow(cell{"shop", oidText, txt("s-1")}), testTx(), &ev, nil); err != nil || string(ev.Extra[0]) != "s-1" {
+		t.Fatal(err, ev.Extra)
+	}
+	if _, _, err := m.Row(without(forzeRow(), "ordering_key"), testTx(), &ev, nil); err != nil {
+		t.Fatal(err)
+	}
+	if ev.Extra[0] != nil || ev.Fields[event.Key] != nil {
+		t.Errorf("extra %q, key %q", ev.Extra, ev.Fields[event.Key])
+	}
+	if _, _, err := m.Message(logical("outbox", `{"shop":"s-2","headers":{"a":"b"}}`), testTx(), &ev, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := m.Message(logical("outbox/orders", ""), testTx(), &ev, nil); err != nil || ev.Extra[0] != nil || len(ev.Headers) != 0 {
+		t.Error(err, ev.Extra, ev.Headers)
+	}
+}
+
 func TestOneColumnServesSeveralFields(t *testing.T) {
 	t.Parallel()
 	for preset, cells := range map[event.Preset][]cell{
@@ -122,6 +143,11 @@ func TestForeignRelationsAreIgnoredWhateverTheyLookLike(t *testing.T) {
 	var ev event.Event
 	if o, _, err := m.Row(ins, testTx(), &ev, nil); o != Publish || err != nil || ev.Relation != "public.outbox_2026_09" {
 		t.Error(o, err, ev.Relation)
+	}
+	// The verdict on a relation that was seen already changes with the set.
+	m.SetTables(nil)
+	if o, _, err := m.Row(ins, testTx(), &ev, nil); o != IgnoredRelation || err != nil {
+		t.Error(o, err)
 	}
 }
 

@@ -28,7 +28,6 @@ func (*StreamAbort) Kind() Kind { return KindStreamAbort }
 func (m *StreamAbort) read(c *cursor, d *Decoder) Message {
 	m.XID = c.u32()
 	m.SubXID = c.u32()
-	m.AbortLSN, m.AbortMicros = 0, 0
 	if d.parallel {
 		m.AbortLSN = event.LSN(c.u64())
 		m.AbortMicros = c.micros()
