@@ -8,7 +8,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 )
 
 // connectTimeout bounds one attempt at one address when the connection string
@@ -54,11 +53,6 @@ func (o *Options) ConnConfig() (*pgx.ConnConfig, error) {
 	o.pin(&cfg.Config, ordinarySettings)
 	// One statement at a time and none of them hot: named statements gain nothing.
 	cfg.DefaultQueryExecMode = pgx.QueryExecModeExec
-	// A cancelled call has the server cancel too. Hanging up alone would let it
-	// go on: a slot would appear after its maker gave up on it.
-	cfg.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
-		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: 5 * time.Second}
-	}
 	return cfg, nil
 }
 
