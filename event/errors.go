@@ -98,3 +98,18 @@ func ClassOf(err error) Class {
 	}
 	return Halt
 }
+
+// ConditionOf is what an error says to people: sentence, remedy and anchor.
+func ConditionOf(err error) Condition {
+	var e *Error
+	if !errors.As(err, &e) {
+		return Condition{What: err.Error()}
+	}
+	// What wraps the error says where it happened: keep that in front.
+	what, _ := strings.CutSuffix(err.Error(), e.Error())
+	what += e.What
+	if e.Cause != nil {
+		what += ": " + e.Cause.Error()
+	}
+	return Condition{What: what, Remedy: e.Remedy, Anchor: e.Anchor}
+}

@@ -27,14 +27,16 @@ type Broker struct {
 	}
 }
 
-// Published counts records of one topic that Kafka acknowledged, the bytes of
-// their keys and values, and the time since they were handed to the client.
-func (b *Broker) Published(topic string, records int, bytes int64, latency time.Duration) {
+// Published counts a batch of records of one topic that Kafka acknowledged, and
+// its bytes before compression.
+func (b *Broker) Published(topic string, records, bytes int) {
 	t := b.ops.topics.of(topic)
 	t.records.Add(int64(records))
-	t.bytes.Add(bytes)
-	b.produceToAck.observe(latency, records)
+	t.bytes.Add(int64(bytes))
 }
+
+// Latency is the time of one produce request, from writing it to its answer.
+func (b *Broker) Latency(d time.Duration) { b.produceToAck.observe(d, 1) }
 
 // DeadLettered counts a record for topic that went to the dead-letter topic instead.
 func (b *Broker) DeadLettered(topic string) { b.ops.topics.of(topic).deadLetters.Add(1) }

@@ -82,7 +82,7 @@ func TestThePageEscapesEverything(t *testing.T) {
 	s.Refused(evil, evil)
 	s.Ignored(evil, 1)
 	o.Broker().Condition(evil, cond)
-	o.Broker().Published(evil, 1, 1, 0)
+	o.Broker().Published(evil, 1, 1)
 	o.Warn(cond)
 	o.Loop(evil, time.Minute)
 	l.Logger.Error(evil)
@@ -116,7 +116,7 @@ func TestStatusIsReadBackAsItsOwnType(t *testing.T) {
 		Progress: func() event.Progress { return event.Progress{Server: 0x16_00000010, Received: 0x16_00000008} },
 	})
 	s.SlotReport(event.SlotReport{Slot: "a", WALStatus: "reserved", SafeBytes: -1})
-	o.Broker().Published("t", 3, 9, time.Millisecond)
+	o.Broker().Published("t", 3, 9)
 	w := get(t, o.Handler(), "/api/status")
 	dec := json.NewDecoder(w.Body)
 	dec.DisallowUnknownFields()

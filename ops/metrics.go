@@ -95,7 +95,7 @@ var (
 	metricRecordBytes  = family("topic_record_bytes_total", Counter, "Bytes of keys and values that Kafka acknowledged, before compression.", "topic")
 	metricDeadLetters  = family("topic_dead_letters_total", Counter, "Records for the topic that went to the dead-letter topic instead.", "topic")
 	metricRetries      = family("topic_retries_total", Counter, "Records that had to be produced again.", "topic")
-	metricProduceToAck = family("produce_to_ack_seconds", Histogram, "Time from handing a record to the Kafka client to the acknowledgement.")
+	metricProduceToAck = family("produce_to_ack_seconds", Histogram, "Time of one produce request, from writing it to the broker's answer.")
 	metricConditions   = family("broker_conditions", Gauge, "Reasons on the broker's side why the relay is not ready.")
 	metricPartitions   = family("topic_partition_changes_total", Counter, "Changes of a topic's number of partitions: keys may have moved.")
 )

@@ -28,7 +28,7 @@ func TestFiftyThousandTopicsNeverMakeAThousandSeries(t *testing.T) {
 		case 3:
 			topic = strings.Repeat("x", 300) + topic
 		}
-		b.Published(topic, 1, 10, time.Millisecond)
+		b.Published(topic, 1, 10)
 		b.Retried(topic, 1)
 		b.DeadLettered(topic)
 		b.Condition(topic, event.Condition{What: "no leader"})
@@ -62,8 +62,8 @@ func TestMalformedNamesNeverBreakTheScrape(t *testing.T) {
 	s.Ignored("", 3)
 	s.SlotReport(event.SlotReport{WALStatus: "new\xff word", Invalidation: "other"})
 	// Both become the same name; they must share a series rather than collide.
-	o.Broker().Published("a\xffb", 1, 1, 0)
-	o.Broker().Published("a\uFFFDb", 1, 1, 0)
+	o.Broker().Published("a\xffb", 1, 1)
+	o.Broker().Published("a\uFFFDb", 1, 1)
 	o.Loop("l\xff", time.Minute)
 	families, _ := scrape(t, o)
 	if n, _ := value(t, families, "walrelay_topic_records_total", "a\uFFFDb"); n != 2 {
@@ -79,7 +79,7 @@ func TestCountingAtTheSameTimeLosesNothing(t *testing.T) {
 	for g := range 8 {
 		wg.Go(func() {
 			for i := range 500 {
-				o.Broker().Published(fmt.Sprintf("t%d", (i*7+g)%300), 2, 3, time.Millisecond)
+				o.Broker().Published(fmt.Sprintf("t%d", (i*7+g)%300), 2, 3)
 				s.Received(1, 1)
 				s.Ignored(fmt.Sprintf("r%d", i%30), 1)
 				if i%100 == 0 {
@@ -105,13 +105,13 @@ func TestCountingAtTheSameTimeLosesNothing(t *testing.T) {
 func TestCountersOnThePathDoNotAllocate(t *testing.T) {
 	o := ops.New(ops.Options{})
 	s, b, beat := o.Source("orders", ops.SourceProbes{}), o.Broker(), o.Loop("feeder", time.Minute)
-	b.Published("shop.orders", 1, 1, 0)
+	b.Published("shop.orders", 1, 1)
 	s.Ignored("foreign", 1)
 	allocs := testing.AllocsPerRun(100, func() {
 		s.Received(100, 5000)
 		s.Published(100, 1_700_000_000_000_000)
 		s.Ignored("foreign", 1)
-		b.Published("shop.orders", 100, 5000, time.Millisecond)
+		b.Published("shop.orders", 100, 5000)
 		beat.Beat()
 	})
 	if allocs != 0 {
@@ -123,10 +123,14 @@ func TestHistogramTakesManyEqualObservationsAsOne(t *testing.T) {
 	t.Parallel()
 	o := ops.New(ops.Options{})
 	b := o.Broker()
-	b.Published("t", 10, 0, 500*time.Microsecond) // a bound belongs to its bucket
-	b.Published("t", 5, 0, 4*time.Millisecond)
-	b.Published("t", 1, 0, 2*time.Minute)
-	b.Published("t", 1, 0, -time.Second)
+	for range 10 {
+		b.Latency(500 * time.Microsecond) // a bound belongs to its bucket
+	}
+	for range 5 {
+		b.Latency(4 * time.Millisecond)
+	}
+	b.Latency(2 * time.Minute)
+	b.Latency(-time.Second) // a clock that was set back counts as no time
 	families, _ := scrape(t, o)
 	h := families["walrelay_produce_to_ack_seconds"].GetMetric()[0].GetHistogram()
 	if h.GetSampleCount() != 17 {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/walrelay/walrelay/event"
 )
 
@@ -13,7 +11,7 @@ import (
 // concern our tables change, and also when it was dropped and made again in
 // between: oids and row versions (xmin) of the catalog rows are never reused
 // for another state.
-func fingerprint(ctx context.Context, conn *pgx.Conn, opt Options) (string, error) {
+func fingerprint(ctx context.Context, conn DB, opt Options) (string, error) {
 	const query = `
 select coalesce((
 	select p.oid::text || '.' || p.xmin::text ||
@@ -39,7 +37,7 @@ select coalesce((
 
 // checkPublication is nil as long as the publication is the one that the running
 // session began with.
-func (s *Stream) checkPublication(ctx context.Context, conn *pgx.Conn) error {
+func (s *Stream) checkPublication(ctx context.Context, conn DB) error {
 	s.identity.Lock()
 	want := s.identity.known.Publication
 	s.identity.Unlock()

@@ -48,6 +48,8 @@ func frameSize(b []byte) (int, error) {
 
 func lsnAt(b []byte) event.LSN { return event.LSN(binary.BigEndian.Uint64(b)) }
 
+func microsAt(b []byte) int64 { return int64(binary.BigEndian.Uint64(b)) + pgEpochMicros }
+
 // keepalive is a primary keepalive message.
 type keepalive struct {
 	end   event.LSN

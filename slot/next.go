@@ -34,6 +34,7 @@ type reader struct {
 
 	tx      decoder.Tx
 	inTx    bool
+	sent    int64  // when the server sent the message at hand, microseconds since 1970
 	emitted uint32 // events of the transaction at hand that were handed out
 	skip    uint32 // events of it that were handed out on an earlier connection
 
@@ -146,6 +147,7 @@ func (r *reader) decode() error {
 			}
 			continue
 		}
+		r.sent = microsAt(payload[17:])
 		msg, err := r.dec.Decode(payload[xlogHeader:], lsnAt(payload[1:]))
 		if err == nil {
 			err = r.message(msg, &span)
@@ -179,6 +181,10 @@ func (r *reader) message(msg decoder.Message, span *event.Span) error {
 		r.endSpan(span)
 	case *decoder.LogicalMessage:
 		ev := r.slot()
+		if !m.Transactional {
+			// It stands alone: its own end is its place, and the server's clock its time.
+			r.tx = decoder.Tx{Commit: event.AtLSN(m.LSN), CommitMicros: r.sent}
+		}
 		outcome, scratch, err := r.mapper.Message(m, r.tx, ev, r.scratch)
 		before := len(r.batch.Events)
 		if err := r.take1(outcome, scratch, err, span); err != nil || m.Transactional || len(r.batch.Events) == before {

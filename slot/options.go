@@ -43,6 +43,9 @@ type Options struct {
 	// HaltOnPrecondition ends the stream when something is missing on the server,
 	// instead of looking for it again and again.
 	HaltOnPrecondition bool
+	// Temporary reads through a slot that is made for the connection and goes with
+	// it, from now on: for looking, not for relaying. Nothing is remembered.
+	Temporary bool
 	// AllowRowFilter accepts a publication that leaves rows out.
 	AllowRowFilter bool
 	// Bookkeeping is the name of walrelay's own schema; NoBookkeeping or empty: none.

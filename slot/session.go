@@ -35,7 +35,7 @@ func pluginArgs(publication string, messages bool) []string {
 
 // openSession connects and starts replication at a position. On success no byte
 // of the stream has been read yet.
-func openSession(ctx context.Context, cfg *pgconn.Config, slot string, at event.LSN, args []string) (*session, error) {
+func openSession(ctx context.Context, cfg *pgconn.Config, opt Options, at event.LSN, args []string) (*session, error) {
 	cfg = cfg.Copy()
 	var read io.Reader
 	cfg.BuildFrontend = func(r io.Reader, w io.Writer) *pgproto3.Frontend {
@@ -46,9 +46,17 @@ func openSession(ctx context.Context, cfg *pgconn.Config, slot string, at event.
 	if err != nil {
 		return nil, err
 	}
-	err = pglogrepl.StartReplication(ctx, pc, slot, pglogrepl.LSN(at), pglogrepl.StartReplicationOptions{
-		Mode: pglogrepl.LogicalReplication, PluginArgs: args,
-	})
+	if opt.Temporary {
+		_, err = pglogrepl.CreateReplicationSlot(ctx, pc, opt.Slot, "pgoutput", pglogrepl.CreateReplicationSlotOptions{
+			Temporary: true, SnapshotAction: "NOEXPORT_SNAPSHOT", Mode: pglogrepl.LogicalReplication,
+		})
+		at = 0 // where the slot begins
+	}
+	if err == nil {
+		err = pglogrepl.StartReplication(ctx, pc, opt.Slot, pglogrepl.LSN(at), pglogrepl.StartReplicationOptions{
+			Mode: pglogrepl.LogicalReplication, PluginArgs: args,
+		})
+	}
 	if err != nil {
 		closeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()

@@ -36,18 +36,18 @@ func (s *Stream) pump(ctx context.Context) {
 		case ctx.Err() != nil || s.closing.Load():
 			continue
 		case errors.As(err, &busy):
-			s.state(event.StateStandby, conditionOf(err))
+			s.state(event.StateStandby, event.ConditionOf(err))
 			wait = min(wait, time.Second)
 		case event.ClassOf(err) == event.Retry:
-			s.state(event.StateDisconnected, conditionOf(err))
+			s.state(event.StateDisconnected, event.ConditionOf(err))
 			if s.obs.Reconnect != nil {
 				s.obs.Reconnect(err)
 			}
 		case errors.As(err, &e) && e.Fault == event.FaultPrecondition && !s.opt.HaltOnPrecondition:
-			s.state(event.StateHalted, conditionOf(err))
+			s.state(event.StateHalted, event.ConditionOf(err))
 			wait = retryHalted
 		default:
-			s.state(event.StateHalted, conditionOf(err))
+			s.state(event.StateHalted, event.ConditionOf(err))
 			s.end(ctx, err)
 			return
 		}
@@ -84,18 +84,6 @@ func (s *Stream) end(ctx context.Context, err error) {
 // abort ends the running session with an error that the keeper found.
 func (s *Stream) abort(err error) { s.aborted.CompareAndSwap(nil, &err) }
 
-func conditionOf(err error) event.Condition {
-	var e *event.Error
-	if errors.As(err, &e) {
-		what := e.What
-		if e.Cause != nil {
-			what += ": " + e.Cause.Error()
-		}
-		return event.Condition{What: what, Remedy: e.Remedy, Anchor: e.Anchor}
-	}
-	return event.Condition{What: err.Error()}
-}
-
 // session connects, finds out where to start, and streams until the connection
 // ends (an error) or the stream is closed (nil).
 func (s *Stream) session(ctx context.Context) error {
@@ -109,7 +97,7 @@ func (s *Stream) session(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sess, err := openSession(dialCtx, cfg, s.opt.Slot, start.At, pluginArgs(s.opt.Publication, len(s.opt.Messages) > 0))
+	sess, err := openSession(dialCtx, cfg, s.opt, start.At, pluginArgs(s.opt.Publication, len(s.opt.Messages) > 0))
 	if err != nil {
 		return s.nameHolder(ctx, err)
 	}
@@ -147,6 +135,10 @@ func (s *Stream) begin(ctx context.Context) (Facts, Start, error) {
 		return Facts{}, Start{}, err
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	if s.opt.Temporary {
+		facts, err := readFacts(ctx, conn, s.opt.Slot)
+		return facts, Start{At: facts.FlushLSN, Note: "a temporary slot, from now on"}, err
+	}
 	facts, err := VerifyForStream(ctx, conn, s.opt)
 	if err != nil {
 		return facts, Start{}, err

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/walrelay/walrelay/config"
+	"github.com/walrelay/walrelay/event"
+	"github.com/walrelay/walrelay/publish"
+	"github.com/walrelay/walrelay/router"
+	"github.com/walrelay/walrelay/slot"
+)
+
+func (a *app) checkCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "check", Short: "look at every precondition on Postgres and Kafka, and change nothing", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, warnings, err := a.load()
+			if err != nil {
+				return err
+			}
+			r := report{w: a.out, redact: a.secrets.String}
+			for _, w := range warnings {
+				r.line("warn", "configuration", w.String(), "", "")
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
+			defer cancel()
+			return a.check(ctx, c, &r)
+		},
+	}
+}
+
+func (a *app) check(ctx context.Context, c *config.Config, r *report) error {
+	for _, s := range c.Sources {
+		opt, err := c.SlotOptions(s.Key)
+		if err != nil {
+			return err
+		}
+		r.title("source " + s.Key)
+		for _, f := range slot.Check(ctx, opt) {
+			r.finding(f.Setting, f.Is, f.Needs, f.Remedy, f.OK, f.Warning)
+		}
+	}
+	topics, open, err := knownTopics(c)
+	if err != nil {
+		return err
+	}
+	opt := c.PublishOptions()
+	r.title("kafka")
+	for _, f := range publish.Check(ctx, opt, topics) {
+		r.finding(f.Setting, f.Is, f.Needs, f.Remedy, f.OK, false)
+	}
+	if open {
+		r.line("ok", "topics by template", "their names are known when events come", "", "")
+	}
+	if r.failed > 0 {
+		return shown{&event.Error{Class: event.Halt, Fault: event.FaultPrecondition, What: fmt.Sprintf("%d preconditions are missing", r.failed)}}
+	}
+	return nil
+}
+
+// knownTopics are the topics that the routes name outright; open says that
+// others will come out of templates.
+func knownTopics(c *config.Config) (topics []string, open bool, err error) {
+	seen := map[string]bool{}
+	for _, s := range c.Sources {
+		opt, err := c.RouterOptions(s.Key)
+		if err != nil {
+			return nil, false, err
+		}
+		rt, err := router.New(opt)
+		if err != nil {
+			return nil, false, err
+		}
+		names, more := rt.Topics()
+		open = open || more
+		for _, n := range names {
+			if !seen[n] {
+				seen[n] = true
+				topics = append(topics, n)
+			}
+		}
+	}
+	return topics, open, nil
+}
+
+// report prints findings, one line each and the remedy below where one is due.
+type report struct {
+	w      io.Writer
+	redact func(string) string
+	failed int
+}
+
+func (r *report) title(s string) { fmt.Fprintf(r.w, "\n%s\n", r.redact(s)) }
+
+func (r *report) finding(setting, is, needs, remedy string, ok, warn bool) {
+	mark := "ok"
+	switch {
+	case !ok:
+		mark = "FAIL"
+		r.failed++
+	case warn:
+		mark = "warn"
+	default:
+		remedy = ""
+	}
+	r.line(mark, setting, is, needs, remedy)
+}
+
+func (r *report) line(mark, setting, is, needs, remedy string) {
+	text := fmt.Sprintf("  %-4s %s: %s", mark, setting, is)
+	if needs != "" && mark != "ok" {
+		text += " (needs: " + needs + ")"
+	}
+	if remedy != "" {
+		text += "\n       remedy: " + remedy
+	}
+	fmt.Fprintln(r.w, r.redact(text))
+}
