@@ -28,6 +28,7 @@ func (s *Server) properties(n *node) string {
 		"num.network.threads":            "2",
 		"num.io.threads":                 "4",
 		"log.cleaner.dedupe.buffer.size": "16777216",
+		"default.replication.factor":     replicas,
 		// A node that was killed may come back when its old session has ended: default 9 s.
 		"broker.session.timeout.ms":                        "2000",
 		"broker.heartbeat.interval.ms":                     "250",
