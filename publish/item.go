@@ -13,8 +13,8 @@ import (
 )
 
 // inlineHeaders is how many headers an item holds without a slice of its own;
-// the forze preset makes nine.
-const inlineHeaders = 12
+// the forze preset makes nine at most.
+const inlineHeaders = 9
 
 // item is one record on its way, from Publish to its result. Items are pooled.
 //
@@ -71,8 +71,7 @@ func newItem(rec *event.Record, t event.Ticket) *item {
 
 // free gives the item to its next life. Nothing may be read from it afterwards.
 func (it *item) free() {
-	clear(it.inline[:])
-	clear(it.extra)
+	clear(it.rec.Headers) // those that were used
 	if cap(it.extra) > 16*inlineHeaders {
 		it.extra = nil
 	}

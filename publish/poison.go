@@ -43,7 +43,7 @@ func (p *Publisher) stop(source uint16, err *event.Error) *event.Error {
 	if p.stopped[source] == nil {
 		later := *err
 		later.What += "; this later event was not sent"
-		later.Cause = errors.Join(ErrStopped, err.Cause)
+		later.Cause = fmt.Errorf("%w: %w", ErrStopped, err.Cause)
 		p.stopped[source] = &later
 		p.anyStopped.Store(true)
 	}
