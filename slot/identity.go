@@ -58,7 +58,7 @@ func Judge(marker *Marker, f Facts) (Start, error) {
 	}
 	return Start{}, gap(AnchorSlotAdvanced,
 		fmt.Sprintf("slot %s was advanced or made anew by someone else: it begins at %s, but nothing after %s was confirmed by walrelay", s.Name, s.Confirmed, marker.Confirmed),
-		remedyCatchUp+"; if you moved the slot on purpose, say so with 'walrelay position set'")
+		remedyCatchUp+"; if you moved the slot on purpose, say so with 'walrelay position set --to-slot'")
 }
 
 // remedyCatchUp leads back from every gap.
