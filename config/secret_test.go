@@ -64,6 +64,7 @@ var connectionStrings = map[string]bool{ // whether it can be used
 	"host=db S3cr3t=x":                                                                           true,
 	"host=db port=S3cr3t password=S3cr3t":                                                        false,
 	"host=db sslmode=S3cr3t! password=S3cr3t!":                                                   false,
+	"host=db sslmode=verify-full sslrootcert=/S3cr3t.pem password=S3cr3t":                        false,
 	password: false,
 }
 
@@ -207,6 +208,24 @@ func TestValueFromAFileNeverPrintsWhereverItStands(t *testing.T) {
 				hideAt(t, o, secret)
 			}
 		}
+	}
+}
+
+func TestWhatIsMadeOfAHiddenNameIsHidden(t *testing.T) {
+	t.Parallel()
+	w := world{files: map[string]string{"/secret": "cr3tname"}}
+	text := strings.Replace(minimal, "name: shop", `name: "${file:/secret}"`, 1)
+	c := mustLoad(t, w, text)
+	if c.Sources[0].Value.Postgres.Slot != "walrelay_cr3tname_orders" || c.Kafka.ClientID != "walrelay-cr3tname" {
+		t.Errorf("slot %s, client id %s", c.Sources[0].Value.Postgres.Slot, c.Kafka.ClientID)
+	}
+	if out := printed(t, c) + fmt.Sprintf("%+v %v", c, *c); strings.Contains(out, "cr3t") {
+		t.Error(out)
+	}
+	// A value that replaces the hidden one is not hidden.
+	w.env = map[string]string{"WALRELAY_NAME": "open"}
+	if out := printed(t, mustLoad(t, w, text)); !strings.Contains(out, "name: open\n") || !strings.Contains(out, "slot: walrelay_open_orders") {
+		t.Error(out)
 	}
 }
 

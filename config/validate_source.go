@@ -27,6 +27,13 @@ func (k *checking) source(name string, s *Source) {
 	for _, h := range s.Headers {
 		k.identifier(join(path, "headers", h.Key), h.Value)
 	}
+	// The slot knows the rest.
+	if pg := join(path, "postgres"); !k.touched(pg) && !k.touched(join(path, "schema")) {
+		if o, err := k.c.SlotOptions(name); err == nil {
+			o = o.WithDefaults()
+			k.judge(pg, true, o.Validate())
+		}
+	}
 }
 
 func (k *checking) postgres(path string, pg *Postgres) {
