@@ -87,6 +87,9 @@ func TestDefaultsAreTheRoomsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if !o.Failover || o.AllowRowFilter || o.AllowNonTransactional || o.Bookkeeping != "walrelay" {
+		t.Errorf("not the safe defaults: %+v", o)
+	}
 	room := slot.Options{Source: "orders"}.WithDefaults()
 	if o.StatusInterval != room.StatusInterval || o.CheckInterval != room.CheckInterval || o.WireTimeout != room.WireTimeout ||
 		o.InFlightBytes != room.InFlightBytes {
