@@ -40,5 +40,5 @@ func (c *Config) SlotOptions(source string) (slot.Options, error) {
 			o.ExtraColumns = append(o.ExtraColumns, h.Value)
 		}
 	}
-	return o, nil
+	return o.WithDefaults(), nil
 }

@@ -2,9 +2,11 @@ package slot
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
+	"net"
 )
 
 // keepColumn is the largest column that survives in a frame that is too large
@@ -111,3 +113,42 @@ func take(r io.Reader, b *bytes.Buffer, n int64) error {
 	}
 	return nil
 }
+
+// giant replaces the frame at hand, which is larger than an event may be, by a
+// small one that names it.
+func (w *wire) giant(ctx context.Context, size int) error {
+	head := w.cur.buf[w.parsed:w.cur.n]
+	rest := io.LimitReader(readerFunc(func(p []byte) (int, error) {
+		for {
+			n, err := w.read(p)
+			if n > 0 || err != nil {
+				return n, err
+			}
+			if w.s.closing.Load() {
+				return 0, net.ErrClosed
+			}
+		}
+	}), int64(size-len(head)))
+	small, elided, err := shrinkGiant(io.MultiReader(bytes.NewReader(head), rest))
+	if err != nil {
+		return err
+	}
+	w.dropSlab()
+	w.parsed = 0
+	if small == nil {
+		return nil
+	}
+	if err := w.nextSlab(ctx, len(small)); err != nil || w.cur == nil {
+		return err
+	}
+	w.cur.n = copy(w.cur.buf, small)
+	w.parsed = w.cur.n
+	if err := w.copyData(w.cur.buf[frameHeader:w.cur.n]); err != nil {
+		return w.halt(err)
+	}
+	return w.handOver(ctx, w.cur.buf[:w.cur.n], elided)
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }

@@ -30,14 +30,14 @@ func Judge(marker *Marker, f Facts) (Start, error) {
 	if marker.SystemID != f.SystemID {
 		return Start{}, gap(AnchorOtherCluster,
 			fmt.Sprintf("this is another cluster: the marker was written on system %s, the server is system %s, and positions of one mean nothing in the other", marker.SystemID, f.SystemID),
-			"if the address is wrong, correct it; after a dump and restore, set on_gap: catch_up and restart")
+			"if the address is wrong, correct it; after a dump and restore, "+remedyNewSlot)
 	}
 	if !s.Exists {
 		anchor, why := AnchorSlotLost, "somebody dropped it"
 		if marker.Timeline != f.Timeline {
 			anchor, why = AnchorPromoted, fmt.Sprintf("the server was promoted from timeline %d to %d and did not have it", marker.Timeline, f.Timeline)
 		}
-		return Start{}, gap(anchor, fmt.Sprintf("slot %s is gone (%s); everything after %s that was not published is missing from the log", s.Name, why, marker.Confirmed), remedyCatchUp)
+		return Start{}, gap(anchor, fmt.Sprintf("slot %s is gone (%s); everything after %s that was not published is missing from the log", s.Name, why, marker.Confirmed), remedyNewSlot)
 	}
 	if e := invalidated(s, marker.Confirmed); e != nil {
 		return Start{}, e
@@ -58,11 +58,11 @@ func Judge(marker *Marker, f Facts) (Start, error) {
 	}
 	return Start{}, gap(AnchorSlotAdvanced,
 		fmt.Sprintf("slot %s was advanced or made anew by someone else: it begins at %s, but nothing after %s was confirmed by walrelay", s.Name, s.Confirmed, marker.Confirmed),
-		remedyCatchUp+"; if you moved the slot on purpose, say so with 'walrelay position set --to-slot'")
+		remedyNewSlot+"; if you moved the slot on purpose, say so with 'walrelay position set --to-slot'")
 }
 
-// remedyCatchUp leads back from every gap.
-const remedyCatchUp = "set on_gap: catch_up and restart: walrelay makes a new slot and publishes what is still pending in the table"
+// remedyNewSlot leads back from every gap.
+const remedyNewSlot = "compare the outbox rows that were committed since with the topics and publish what is missing, then begin anew with 'walrelay init --new-slot'"
 
 func judgeFirst(f Facts) (Start, error) {
 	s := f.Slot
@@ -86,7 +86,7 @@ func judgePromoted(marker *Marker, f Facts) (Start, error) {
 	if s.Confirmed > marker.Confirmed {
 		return Start{}, gap(AnchorPromoted,
 			fmt.Sprintf("the server was promoted from timeline %d to %d, and slot %s begins at %s, after the last confirmed position %s", marker.Timeline, f.Timeline, s.Name, s.Confirmed, marker.Confirmed),
-			remedyCatchUp)
+			remedyNewSlot)
 	}
 	if s.Confirmed > f.FlushLSN {
 		return Start{}, wentBack(s.Confirmed, f)
@@ -97,7 +97,7 @@ func judgePromoted(marker *Marker, f Facts) (Start, error) {
 func wentBack(at event.LSN, f Facts) error {
 	return gap(AnchorLogWentBack,
 		fmt.Sprintf("the remembered position %s lies beyond the end of the server's log, %s: the server was restored to an earlier state", at, f.FlushLSN),
-		remedyCatchUp)
+		remedyNewSlot)
 }
 
 func invalidated(s SlotFacts, confirmed event.LSN) error {
@@ -106,7 +106,7 @@ func invalidated(s SlotFacts, confirmed event.LSN) error {
 	}
 	return gap(AnchorSlotInvalid,
 		fmt.Sprintf("slot %s was invalidated by the server (wal_status %s, reason %s); the last confirmed position is %s", s.Name, s.WALStatus, s.Invalidation, confirmed),
-		remedyCatchUp+"; see max_slot_wal_keep_size")
+		remedyNewSlot+"; see max_slot_wal_keep_size")
 }
 
 // longPageHeader is the most that page headers put between the end of one record

@@ -44,7 +44,7 @@ func ReadSlot(ctx context.Context, db DB, slot string) (event.SlotReport, error)
 		return r, Classify(err, scene)
 	}
 	if !found {
-		return r, gap(AnchorSlotLost, fmt.Sprintf("slot %s is gone", slot), remedyCatchUp)
+		return r, gap(AnchorSlotLost, fmt.Sprintf("slot %s is gone", slot), remedyNewSlot)
 	}
 	var p parser
 	r.ServerHead, r.SentLSN, r.ConfirmedLSN, r.RestartLSN = p.lsn(head), p.lsn(sent), p.lsn(confirmed), p.lsn(restart)

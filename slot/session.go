@@ -47,13 +47,13 @@ func openSession(ctx context.Context, cfg *pgconn.Config, opt Options, at event.
 		return nil, err
 	}
 	if opt.Temporary {
-		_, err = pglogrepl.CreateReplicationSlot(ctx, pc, opt.Slot, "pgoutput", pglogrepl.CreateReplicationSlotOptions{
+		_, err = pglogrepl.CreateReplicationSlot(ctx, pc, QuoteIdent(opt.Slot), "pgoutput", pglogrepl.CreateReplicationSlotOptions{
 			Temporary: true, SnapshotAction: "NOEXPORT_SNAPSHOT", Mode: pglogrepl.LogicalReplication,
 		})
 		at = 0 // where the slot begins
 	}
 	if err == nil {
-		err = pglogrepl.StartReplication(ctx, pc, opt.Slot, pglogrepl.LSN(at), pglogrepl.StartReplicationOptions{
+		err = pglogrepl.StartReplication(ctx, pc, QuoteIdent(opt.Slot), pglogrepl.LSN(at), pglogrepl.StartReplicationOptions{
 			Mode: pglogrepl.LogicalReplication, PluginArgs: args,
 		})
 	}

@@ -61,7 +61,7 @@ func classifyServer(err error, s Scene) *event.Error {
 		return retry(AnchorUnreachable, "the server has no free connection", "raise max_connections, or keep other clients from using them up")
 	case "58P01":
 		return gap(AnchorSlotInvalid, fmt.Sprintf("the log that slot %s needs has been removed", s.Slot),
-			"drop the slot, run 'walrelay init', and start with on_gap: catch_up")
+			remedyNewSlot)
 	case "42P01", "3F000":
 		return precondition(AnchorNotInitialised, "a table or schema is missing", "run 'walrelay init'")
 	case "25006":
@@ -88,7 +88,7 @@ func class(code string) string { return code[:min(2, len(code))] }
 func missingObject(pg *pgconn.PgError, s Scene) *event.Error {
 	if strings.Contains(pg.Message, "replication slot") {
 		return gap(AnchorSlotLost, fmt.Sprintf("slot %s is not there", s.Slot),
-			"run 'walrelay init' and start with on_gap: catch_up, which publishes what is still pending in the table")
+			remedyNewSlot)
 	}
 	if !strings.Contains(pg.Message, "publication") {
 		return precondition(AnchorNotInitialised, "an object is missing", "run 'walrelay init'")
@@ -100,7 +100,7 @@ func missingObject(pg *pgconn.PgError, s Scene) *event.Error {
 	// The plugin looks at the catalog as it was when the row was written.
 	return precondition(AnchorPublicationOld,
 		fmt.Sprintf("publication %s did not exist when %s was written; creating it now does not help that row", s.Publication, where),
-		fmt.Sprintf("make sure that the publication exists, drop slot %s, run 'walrelay init', and start with on_gap: catch_up", s.Slot))
+		"make sure that the publication exists; "+remedyNewSlot)
 }
 
 func wrongState(pg *pgconn.PgError, s Scene) *event.Error {
@@ -118,7 +118,7 @@ func wrongState(pg *pgconn.PgError, s Scene) *event.Error {
 			why = pg.Message
 		}
 		return gap(AnchorSlotInvalid, fmt.Sprintf("slot %s was invalidated by the server (%s)", s.Slot, strings.TrimSuffix(why, ".")),
-			"drop the slot, run 'walrelay init', start with on_gap: catch_up, and see max_slot_wal_keep_size")
+			remedyNewSlot+"; see max_slot_wal_keep_size")
 	case has("not created in this database"), has("was not created in this"):
 		return precondition(AnchorSlotWrong, fmt.Sprintf("slot %s belongs to another database", s.Slot),
 			"choose another slot name, or connect to the slot's database")

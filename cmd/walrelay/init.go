@@ -12,18 +12,32 @@ import (
 )
 
 func (a *app) initCommand() *cobra.Command {
-	var print bool
+	var print, newSlot bool
+	var source string
 	cmd := &cobra.Command{
 		Use: "init", Short: "make (or --print) the outbox table, the publication, the slot and walrelay's own schema", Args: cobra.NoArgs,
 		Long: `init makes what is missing and leaves what is there; what is there and differs is
 an error that names the difference. The publication is made before the slot.
-With --print it only writes the SQL, without connecting to anything.`,
+With --print it only writes the SQL, without connecting to anything.
+
+--new-slot is for after a gap: it drops the slot and makes a new one that begins now. What the old slot
+still had to bring is given up: publish it by hand first. The relay must not be running.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, _, err := a.load()
 			if err != nil {
 				return err
 			}
+			if newSlot {
+				name, err := pickSource(c, source)
+				if err != nil {
+					return err
+				}
+				return a.newSlot(cmd.Context(), c, name)
+			}
 			for _, s := range c.Sources {
+				if source != "" && source != s.Key {
+					continue
+				}
 				if err := a.initSource(cmd.Context(), c, s.Key, print); err != nil {
 					return err
 				}
@@ -32,7 +46,30 @@ With --print it only writes the SQL, without connecting to anything.`,
 		},
 	}
 	cmd.Flags().BoolVar(&print, "print", false, "print the SQL instead of running it")
+	cmd.Flags().BoolVar(&newSlot, "new-slot", false, "give up the slot's log and make a new slot that begins now")
+	cmd.Flags().StringVar(&source, "source", "", "only this source")
 	return cmd
+}
+
+func (a *app) newSlot(ctx context.Context, c *config.Config, source string) error {
+	opt, err := c.SlotOptions(source)
+	if err != nil {
+		return err
+	}
+	opt = opt.WithDefaults()
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	conn, err := slot.Connect(ctx, opt)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	m, err := slot.ReplaceSlot(ctx, conn, opt)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.out, "%s: slot %s begins anew at %s\n", source, m.Slot, m.Confirmed)
+	return err
 }
 
 func (a *app) initSource(ctx context.Context, c *config.Config, source string, print bool) error {
