@@ -1,7 +1,5 @@
 package relay
 
-import "github.com/walrelay/walrelay/event"
-
 // Observer hears what the corridor does, per batch and per transition, never
 // per event. Every field may be nil; the calls must not block.
 type Observer struct {

@@ -212,3 +212,27 @@ func TestFullWindowWaitsForTheCommitter(t *testing.T) {
 		<-g.err
 	})
 }
+
+func TestWaitingFeederCountsAsAlive(t *testing.T) {
+	for name, spans := range map[string][]span{
+		"for its source": nil,
+		"for the broker": {{keys: []string{"a"}, done: true, end: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var last time.Time
+				obs := Observer{FeederBeat: func(string) { last = time.Now() }}
+				pub := &fakePublisher{}
+				g := start(Options{}, obs, pub, always(newFakeSource(spans...)))
+				time.Sleep(10 * time.Minute) // of the bubble
+				synctest.Wait()
+				if age := time.Since(last); age > 2*time.Second {
+					t.Errorf("the last beat is %s old", age)
+				}
+				pub.settle("a", nil)
+				g.stop()
+				<-g.err
+			})
+		})
+	}
+}
