@@ -30,7 +30,7 @@ func (s *Server) properties(n *node) string {
 		"log.cleaner.dedupe.buffer.size": "16777216",
 		"default.replication.factor":     replicas,
 		// A node that was killed may come back when its old session has ended: default 9 s.
-		"broker.session.timeout.ms":                        "2000",
+		"broker.session.timeout.ms":                        "3000",
 		"broker.heartbeat.interval.ms":                     "250",
 		"group.initial.rebalance.delay.ms":                 "0",
 		"offsets.topic.num.partitions":                     "1",
