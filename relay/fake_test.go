@@ -21,6 +21,7 @@ type fakeSource struct {
 	err    error
 	finish chan struct{}
 	once   sync.Once
+	torn   bool // Finish finds a transaction at hand that never ends
 	closed bool
 	live   int // memories not released
 
@@ -37,8 +38,12 @@ func (s *fakeSource) Next(ctx context.Context) (*event.Batch, error) {
 		if s.err != nil {
 			return nil, s.err
 		}
+		finish := s.finish
+		if s.torn {
+			finish = nil
+		}
 		select {
-		case <-s.finish:
+		case <-finish:
 			return nil, io.EOF
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)

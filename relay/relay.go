@@ -126,6 +126,9 @@ func (r *Relay) Run(ctx context.Context, pub Publisher) error {
 	left := int64(0)
 	for _, f := range r.feeds {
 		left += f.underWay.Load() + f.failed.Load()
+		if f.open {
+			left++ // cut in the middle of a transaction: its events come again, the ones under way too
+		}
 	}
 	switch {
 	case cause != nil:

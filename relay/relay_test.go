@@ -236,3 +236,17 @@ func TestWaitingFeederCountsAsAlive(t *testing.T) {
 		})
 	}
 }
+
+func TestStopInTheMiddleOfATransactionIsNotCalledClean(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := newFakeSource(span{keys: []string{"a"}, done: false})
+		src.torn = true // the server is gone: the commit never comes
+		g := start(Options{Grace: time.Second}, Observer{}, &fakePublisher{auto: true}, always(src))
+		synctest.Wait()
+		g.stop()
+		var e *event.Error
+		if err := <-g.err; !errors.As(err, &e) || e.Fault != event.FaultUnacknowledged {
+			t.Fatalf("Run returned %v, want a fault of unacknowledged events", err)
+		}
+	})
+}

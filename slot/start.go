@@ -35,6 +35,10 @@ func (s *Stream) pump(ctx context.Context) {
 		switch {
 		case ctx.Err() != nil || s.closing.Load():
 			continue
+		case errors.Is(err, errRestart):
+			s.state(event.StateDisconnected, event.ConditionOf(err))
+			s.end(ctx, err)
+			return
 		case errors.As(err, &busy):
 			s.state(event.StateStandby, event.ConditionOf(err))
 			wait = min(wait, time.Second)
