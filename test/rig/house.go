@@ -142,8 +142,16 @@ type Slot struct {
 // ReadSlot reads the slot.
 func (h *House) ReadSlot(t testing.TB) Slot {
 	t.Helper()
+	// A connection for each look: a test looks often, and the server may restart.
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, h.PG.URL(h.Database))
+	if err != nil {
+		t.Fatalf("reading slot %s: %v", h.Slot, err)
+	}
+	defer func() { _ = conn.Close(ctx) }()
 	var s Slot
-	err := h.PG.Conn(t, h.Database).QueryRow(context.Background(), `
+	err = conn.QueryRow(ctx, `
 		select coalesce(confirmed_flush_lsn::text, ''), coalesce(restart_lsn::text, ''), active, coalesce(active_pid, 0), coalesce(wal_status, ''),
 		       coalesce(pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn), 0)::bigint
 		from pg_replication_slots where slot_name = $1`, h.Slot).
