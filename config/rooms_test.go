@@ -34,7 +34,7 @@ func TestEachRoomGetsItsOptions(t *testing.T) {
 		AllowRowFilter: true, Bookkeeping: slot.NoBookkeeping, StatusInterval: time.Second, CheckInterval: 250 * time.Millisecond,
 		WireTimeout: 90 * time.Second, ReconnectMax: time.Hour, MaxEventBytes: 1 << 20, InFlightBytes: 3000001,
 	}
-	if err != nil || !reflect.DeepEqual(gotSlot, wantSlot) {
+	if wantSlot = wantSlot.WithDefaults(); err != nil || !reflect.DeepEqual(gotSlot, wantSlot) {
 		t.Errorf("slot: %v\n%#v\n%#v", err, gotSlot, wantSlot)
 	}
 

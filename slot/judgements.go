@@ -140,16 +140,13 @@ func (v *inventory) slotFindings(o Options) []Finding {
 		return wrong("of database "+s.Database, fmt.Sprintf("belongs to database %s, the connection to %s", s.Database, v.role.database), another)
 	case s.Temporary:
 		return wrong("temporary", "is temporary: it goes with its connection", another)
-	case o.Failover && v.ServerVersion < 170000:
-		return []Finding{failing(setting, "server too old for failover", "Postgres 17", precondition(AnchorSlotWrong,
-			fmt.Sprintf("failover slots need PostgreSQL 17; the server is %s", v.settings["server_version"]), "take failover out of the configuration, or upgrade"))}
 	}
 	is := "there, " + s.WALStatus
 	if s.Active {
 		is += fmt.Sprintf(", active for PID %d (%s)", s.ActivePID, s.ActiveApp)
 	}
 	switch {
-	case o.Failover && !s.Failover:
+	case o.Failover && !s.Failover && v.ServerVersion >= 170000: // older servers have no such slots
 		return []Finding{warning(setting, is+", without failover", needs+", failover",
 			fmt.Sprintf("stop the relay and run ALTER_REPLICATION_SLOT %s (FAILOVER true) on a replication connection", s.Name))}
 	case s.WALStatus == "unreserved":

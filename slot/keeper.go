@@ -194,6 +194,10 @@ func (k *keeper) settle(ctx context.Context, closing bool) {
 		k.warn("marker", event.Condition{})
 	case event.ClassOf(err) == event.Halt && callCtx.Err() == nil:
 		k.s.abort(err)
+	case k.conn.IsClosed():
+		// The connection broke: the next step makes it anew, and says so if it cannot.
+		k.pending = true
+		k.settleUnwritten()
 	default:
 		k.pending = true
 		k.warn("marker", event.Condition{
@@ -201,9 +205,6 @@ func (k *keeper) settle(ctx context.Context, closing bool) {
 			Remedy: "positions are not confirmed meanwhile; see that the relay's role may write there and that the database is not read-only",
 			Anchor: "marker",
 		})
-		if k.conn.IsClosed() {
-			k.settleUnwritten()
-		}
 	}
 }
 

@@ -20,13 +20,12 @@ func (s *Stream) pump(ctx context.Context) {
 	bo := backoff{min: s.opt.ReconnectMin, max: s.opt.ReconnectMax}
 	s.state(event.StateConnecting, event.Condition{})
 	for !s.closing.Load() && ctx.Err() == nil {
-		began := time.Now()
 		err := s.session(ctx)
 		if err == nil {
 			break
 		}
-		if time.Since(began) > s.opt.ReconnectMax {
-			bo.reset()
+		if s.streamed.Swap(false) {
+			bo.reset() // the server took us in: what ended it is a new event
 		}
 		err = Classify(err, Scene{Doing: "streaming", Slot: s.opt.Slot, Publication: s.opt.Publication, Settled: s.settled.Load() != 0})
 		wait := bo.wait()
@@ -125,7 +124,10 @@ func (s *Stream) session(ctx context.Context) error {
 	if s.obs.Started != nil {
 		s.obs.Started(start.At, start.Note)
 	}
-	if err := w.run(ctx); err != nil {
+	began := time.Now()
+	err = w.run(ctx)
+	s.streamed.Store(time.Since(began) > settleEvery)
+	if err != nil {
 		return err
 	}
 	return w.farewell(ctx)

@@ -63,6 +63,7 @@ type Stream struct {
 	lastEvent     atomic.Uint64 // end of the newest transaction that had events for us
 
 	streaming      atomic.Bool           // a session is in copy mode
+	streamed       atomic.Bool           // the last session lasted for a while
 	aborted        atomic.Pointer[error] // ends the session: what the keeper found
 	serverStopping atomic.Int64          // unix nanoseconds since when the server refuses connections; 0: it does not
 	replyAsked     atomic.Bool
