@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/walrelay/walrelay/ops"
+	"github.com/walrelay/walrelay/test/ground"
 )
 
 // Command runs walrelay with the house's configuration to its end, and returns
@@ -52,12 +53,12 @@ func (h *House) file(t testing.TB) string {
 
 // Relay is a running walrelay.
 type Relay struct {
-	t    testing.TB
-	cmd  *exec.Cmd
-	log  safeBuffer
-	done chan struct{}
-	code int
-	url  string
+	t   testing.TB
+	cmd *exec.Cmd
+	log safeBuffer
+	url string
+
+	process *ground.Process
 }
 
 type safeBuffer struct {
@@ -86,21 +87,16 @@ func (h *House) Start(t testing.TB, args ...string) *Relay {
 
 func start(t testing.TB, cmd *exec.Cmd) *Relay {
 	t.Helper()
-	r := &Relay{t: t, cmd: cmd, done: make(chan struct{})}
+	r := &Relay{t: t, cmd: cmd}
 	r.cmd.Stdout, r.cmd.Stderr = &r.log, &r.log
-	r.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := r.cmd.Start(); err != nil {
+	var err error
+	if r.process, err = ground.StartProcess(cmd, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	go func() {
-		_ = r.cmd.Wait()
-		r.code = r.cmd.ProcessState.ExitCode()
-		close(r.done)
-	}()
 	t.Cleanup(func() {
-		_ = r.cmd.Process.Signal(syscall.SIGCONT)
-		_ = r.cmd.Process.Kill()
-		<-r.done
+		_ = r.process.Signal(syscall.SIGCONT)
+		_ = r.process.Signal(syscall.SIGKILL)
+		<-r.process.Done()
 		if t.Failed() {
 			t.Logf("log of relay %d:\n%s", r.cmd.Process.Pid, r.tail(8000))
 		}
@@ -135,14 +131,7 @@ func (r *Relay) PID() int { return r.cmd.Process.Pid }
 func (r *Relay) URL() string { return r.url }
 
 // Running reports whether the process lives.
-func (r *Relay) Running() bool {
-	select {
-	case <-r.done:
-		return false
-	default:
-		return true
-	}
-}
+func (r *Relay) Running() bool { return r.process.Running() }
 
 // Signal sends a signal.
 func (r *Relay) Signal(s syscall.Signal) {
@@ -171,8 +160,8 @@ func (r *Relay) Kill() {
 func (r *Relay) Wait(limit time.Duration) int {
 	r.t.Helper()
 	select {
-	case <-r.done:
-		return r.code
+	case <-r.process.Done():
+		return r.cmd.ProcessState.ExitCode()
 	case <-time.After(limit):
 		r.t.Fatalf("the relay did not end within %s", limit)
 		return -1
