@@ -13,7 +13,7 @@ func setValue(rec *event.Record, p *plan, ev *event.Event, when *times, scratch 
 	switch {
 	case ev.Elided > 0:
 		// Never a tombstone: the event has a payload, we have not read it.
-		return scratch, poison(AnchorTooLarge, "the payload of %d bytes is larger than the relay reads", ev.Elided)
+		return scratch, poison(AnchorTooLarge, "the payload of %d bytes is larger than the max_event_bytes of its source", ev.Elided)
 	case payload == nil && p.NullPayload == NullTombstone:
 		return scratch, nil
 	case payload == nil:
