@@ -150,11 +150,11 @@ func (s *Server) awaitReady() error {
 			err = fmt.Errorf("%d of %d nodes are registered", len(meta.Brokers), s.alive())
 		}
 		if dead := s.ended(); dead != nil {
-			return fmt.Errorf("Kafka node %d ended while starting: %w\n%s", dead.id, dead.process.Err(), s.logTail())
+			return fmt.Errorf("node %d of Kafka ended while starting: %w\n%s", dead.id, dead.process.Err(), s.logTail())
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("Kafka is not ready after %s: %w\n%s", readyWithin, err, s.logTail())
+			return fmt.Errorf("no answer from Kafka after %s: %w\n%s", readyWithin, err, s.logTail())
 		case <-retry.C:
 		}
 	}

@@ -31,7 +31,7 @@ func runAs() (*account, error) {
 		}
 		return &account{uid: uint32(uid), gid: uint32(gid)}, nil
 	}
-	return nil, errors.New("Postgres does not run as root, and there is neither a user postgres nor a user nobody")
+	return nil, errors.New("neither a user postgres nor a user nobody exists, and Postgres does not run as root")
 }
 
 // own makes the file the account's.

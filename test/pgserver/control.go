@@ -142,9 +142,9 @@ func (s *Server) awaitReady(limit time.Duration) error {
 		}
 		select {
 		case <-p.Done():
-			return fmt.Errorf("Postgres ended while starting: %w", p.Err())
+			return fmt.Errorf("the server ended while starting: %w", p.Err())
 		case <-ctx.Done():
-			return fmt.Errorf("Postgres lets nobody in after %s: %w", limit, err)
+			return fmt.Errorf("the server lets nobody in after %s: %w", limit, err)
 		case <-retry.C:
 		}
 	}

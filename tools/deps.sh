@@ -1,0 +1,29 @@
+#!/bin/bash
+# Installs what the tests need beside Go: Java 17 or newer (Kafka), Maven (fetches
+# Kafka's jars on the first run) and a C compiler (the race detector).
+set -euo pipefail
+
+java_is_new_enough() {
+	local version
+	version=$(java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p') || return 1
+	[ "${version:-0}" -ge 17 ]
+}
+
+missing=()
+java_is_new_enough || missing+=(openjdk-17-jre-headless)
+command -v mvn >/dev/null || missing+=(maven)
+command -v cc >/dev/null || missing+=(gcc libc6-dev)
+if [ ${#missing[@]} -eq 0 ]; then
+	exit 0
+fi
+
+install=(apt-get install -y --no-install-recommends "${missing[@]}")
+if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
+	echo "missing for the tests: ${missing[*]}" >&2
+	echo "on Debian or Ubuntu type: sudo ${install[*]}" >&2
+	exit 1
+fi
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -q
+"${install[@]}"
+java_is_new_enough || { echo "java is still older than 17: set JAVA_HOME or PATH" >&2; exit 1; }
