@@ -119,3 +119,12 @@ func forzeTable(t *testing.T, h *rig.House, payload string) {
 		status text not null default 'pending', occurred_at timestamptz not null, created_at timestamptz not null default now(),
 		payload `+payload+`, ordering_key text, available_at timestamptz, published_at timestamptz)`)
 }
+
+// drain writes a last row and waits until its transaction is confirmed, and so
+// all that was committed before it.
+func drain(t *testing.T, h *rig.House) {
+	t.Helper()
+	l := newLedger(h)
+	l.write(t, "the last")
+	l.drained(t, 2*soon)
+}
