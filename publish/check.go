@@ -17,6 +17,8 @@ type Finding struct {
 	Needs   string
 	Remedy  string
 	OK      bool
+	// Warning: it works, but somebody should look at it.
+	Warning bool
 }
 
 // Check looks at every precondition of publishing to the topics, without
@@ -66,6 +68,11 @@ type check struct{ found []Finding }
 
 func (c *check) ok(setting, is, needs string) {
 	c.found = append(c.found, Finding{Setting: setting, Is: is, Needs: needs, OK: true})
+}
+
+// warn notes what works, but not as it should.
+func (c *check) warn(setting, is, needs, remedy string) {
+	c.found = append(c.found, Finding{Setting: setting, Is: is, Needs: needs, Remedy: remedy, OK: true, Warning: true})
 }
 
 func (c *check) bad(setting, is, needs, remedy string) {
@@ -132,14 +139,14 @@ func (c *check) topic(p *Publisher, name string, d *description) {
 	}
 	c.ok(setting, fmt.Sprintf("%d partitions", d.partitions), "exists and may be written")
 	if d.configErr != nil {
-		c.bad(setting+" configuration", d.configErr.Error(), "readable, so that limits are known before sending",
+		c.warn(setting+" configuration", d.configErr.Error(), "readable, so that limits are known before sending",
 			fmt.Sprintf("grant DescribeConfigs on topic %s to %s (works without)", name, who))
 		return
 	}
 	c.ok(setting+" max.message.bytes", d.config["max.message.bytes"], "at least the largest event")
 	if d.replication == 1 {
-		c.bad(setting+" replication factor", "1", "3", "an acknowledged event is lost with its broker: raise it unless this is a test")
+		c.warn(setting+" replication factor", "1", "3", "an acknowledged event is lost with its broker: raise it unless this is a test")
 	} else if isr := d.config["min.insync.replicas"]; isr == "1" {
-		c.bad(setting+" min.insync.replicas", isr, "2", "an event acknowledged by the leader alone is lost with it: raise it unless this is a test")
+		c.warn(setting+" min.insync.replicas", isr, "2", "an event acknowledged by the leader alone is lost with it: raise it unless this is a test")
 	}
 }

@@ -168,11 +168,14 @@ func TestCheckNamesEachPrecondition(t *testing.T) {
 		}
 		for setting, ok := range map[string]bool{
 			"kafka brokers": true, "kafka idempotent producer": true, "topic a": true, "topic a max.message.bytes": true,
-			"topic a replication factor": false, "topic missing": false, "topic secret": false, "topic no topic": false, "topic dlq": false,
+			"topic a replication factor": true, "topic missing": false, "topic secret": false, "topic no topic": false, "topic dlq": false,
 		} {
 			if f, found := is[setting]; !found || f.OK != ok {
 				t.Errorf("%s: %+v, want OK %v", setting, f, ok)
 			}
+		}
+		if f := is["topic a replication factor"]; !f.Warning || f.Remedy == "" {
+			t.Errorf("%+v, want a warning with a remedy", f)
 		}
 	})
 }

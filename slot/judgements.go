@@ -176,7 +176,7 @@ func (v *inventory) adviceFindings(o Options) []Finding {
 	}
 	if keep := v.setting("max_slot_wal_keep_size"); keep < 0 {
 		findings = append(findings, warning("max_slot_wal_keep_size", "no limit", "a limit that the disk can bear",
-			"set it, or watch the disk: a relay that stays away holds back WAL without end; with a limit the slot is lost instead, and catch-up reads the table"))
+			"set it, or watch the disk: a relay that stays away holds back WAL without end; with a limit the slot is lost instead, and the relay halts"))
 	} else {
 		findings = append(findings, fine("max_slot_wal_keep_size", fmt.Sprintf("%d MB", keep), "a limit that the disk can bear"))
 	}

@@ -17,7 +17,7 @@ import (
 const (
 	// settleEvery is the shortest time between two markers: it bounds what a crash
 	// repeats against what the marker costs the database.
-	settleEvery = 200 * time.Millisecond
+	settleEvery = 100 * time.Millisecond
 	// idleStride is how far the log of others moves on before an idle relay follows.
 	// Each marker is itself a little log: without a stride the relay would follow itself for ever.
 	idleStride = 1 << 20

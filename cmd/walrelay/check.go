@@ -52,7 +52,7 @@ func (a *app) check(ctx context.Context, c *config.Config, r *report) error {
 	opt := c.PublishOptions()
 	r.title("kafka")
 	for _, f := range publish.Check(ctx, opt, topics) {
-		r.finding(f.Setting, f.Is, f.Needs, f.Remedy, f.OK, false)
+		r.finding(f.Setting, f.Is, f.Needs, f.Remedy, f.OK, f.Warning)
 	}
 	if open {
 		r.line("ok", "topics by template", "their names are known when events come", "", "")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -58,8 +59,19 @@ Exit codes: 0 clean; 2 usage or configuration; 3 a precondition is missing;
 4 a gap in the log, or a lost position; 5 stopped with events unacknowledged; 1 anything else.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+
+		SuggestionsMinimumDistance: 2,
+		Args:                       cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			hint := ""
+			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+				hint = "; did you mean " + strings.Join(near, " or ") + "?"
+			}
+			return usageError("unknown command %q%s", args[0], hint)
+		},
 	}
 	root.PersistentFlags().StringVarP(&a.configPath, "config", "c", "", "configuration file (default: $WALRELAY_CONFIG, else "+config.DefaultPath+")")
 	root.PersistentFlags().StringVar(&a.logLevel, "log-level", "", "debug, info, warn or error")

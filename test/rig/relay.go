@@ -29,7 +29,7 @@ func (h *House) Command(t testing.TB, args ...string) (output string, code int) 
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, Binary(t), append(args, "--config", h.file(t))...)
+	cmd := exec.CommandContext(ctx, Binary(t), append(args, "--config", h.File(t))...)
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	switch {
@@ -42,7 +42,8 @@ func (h *House) Command(t testing.TB, args ...string) (output string, code int) 
 	return string(out), 0
 }
 
-func (h *House) file(t testing.TB) string {
+// File writes the configuration to a file that goes with the test.
+func (h *House) File(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "walrelay.yaml")
 	if err := os.WriteFile(path, []byte(h.Config()), 0o600); err != nil {
@@ -82,7 +83,7 @@ func (b *safeBuffer) String() string {
 // killed when the test ends; its log is printed when the test fails.
 func (h *House) Start(t testing.TB, args ...string) *Relay {
 	t.Helper()
-	return start(t, exec.Command(Binary(t), append([]string{"run", "--log-format", "json", "--config", h.file(t)}, args...)...))
+	return start(t, exec.Command(Binary(t), append([]string{"run", "--log-format", "json", "--config", h.File(t)}, args...)...))
 }
 
 func start(t testing.TB, cmd *exec.Cmd) *Relay {
