@@ -21,7 +21,7 @@ func judgeSlot(r *event.SlotReport) (lost, warnings []event.Condition) {
 		}
 		lost = append(lost, event.Condition{
 			What:   fmt.Sprintf("slot %s is lost: %s", r.Slot, reason),
-			Remedy: "make a new slot and let the relay catch up from the table",
+			Remedy: "compare the outbox with the topics and publish what is missing, then begin anew with 'walrelay init --new-slot'",
 			Anchor: AnchorSlotLost,
 		})
 		return lost, nil
