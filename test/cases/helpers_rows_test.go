@@ -128,3 +128,7 @@ func drain(t *testing.T, h *rig.House) {
 	l.write(t, "the last")
 	l.drained(t, 2*soon)
 }
+
+type errorText string
+
+func (e errorText) Error() string { return string(e) }
