@@ -57,8 +57,8 @@ fuzz: ## each fuzz target for FUZZTIME (default 30s)
 bench: deps ## measure against real servers
 	$(GO) run ./test/bench
 
-demo: deps ## see it work: servers, an application, the relay, an account
-	$(GO) run ./test/demo
+demo: ## see it work: servers, an application, the relay, an account
+	GO=$(GO) $(GO) run ./test/demo
 
 clean: ## remove what was built; fetched servers stay in .cache
 	rm -rf bin

@@ -29,7 +29,7 @@ func (p *Publisher) poisoned(l *lane, it *item, why error, reason string) bool {
 	err := p.stop(it.ticket.Source, &event.Error{
 		Class: event.Halt, Fault: event.FaultPrecondition,
 		What:   fmt.Sprintf("source %s is stopped by event %s", it.origin.Source, it.name()),
-		Remedy: "make room for it (raise the topic's limit, correct the route) or park it, then start the source again",
+		Remedy: "make room for it (raise the topic's limit, correct the route) or set kafka.on_poison: dlq, then start the relay again",
 		Anchor: AnchorPoison, Cause: why,
 	})
 	p.settle(it, err)

@@ -33,6 +33,8 @@ type wire struct {
 	cur    *slab
 	parsed int // cur.buf[:parsed] has been handed over
 
+	spell spell
+
 	timeout    time.Duration // the server's wal_sender_timeout; 0: none
 	every      time.Duration // status interval
 	now        time.Time
@@ -62,6 +64,11 @@ func (w *wire) run(ctx context.Context) error {
 		}
 		if err := w.fill(ctx); err != nil {
 			return err
+		}
+		if w.spell.pause(w.cur, w.parsed, w.now) {
+			if err := w.fill(ctx); err != nil {
+				return err
+			}
 		}
 		if err := w.parse(ctx); err != nil {
 			return err
@@ -149,6 +156,7 @@ func (w *wire) read(p []byte) (int, error) {
 	w.now = time.Now()
 	if n > 0 {
 		w.lastRead, w.asked = w.now, false
+		w.spell.took(n, w.now)
 	}
 	if err != nil {
 		if !errors.Is(err, os.ErrDeadlineExceeded) {
