@@ -82,7 +82,7 @@ func (l *loader) load(file string, data []byte) (*Config, []Warning, error) {
 		c.derive()
 		d.problems = append(d.problems, c.check(d.problems)...)
 	}
-	warnings = append(warnings, c.folded()...)
+	warnings = append(append(warnings, c.folded()...), c.filtered()...)
 	if err := refusal(d.problems); err != nil {
 		return nil, warnings, err
 	}

@@ -161,3 +161,21 @@ func TestSizesAreReadAndPrinted(t *testing.T) {
 		}
 	}
 }
+
+func TestAcceptedRowFilterIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	w := world{}
+	_, warnings, err := w.load(`
+name: shop
+sources:
+  orders:
+    postgres: {url: "postgres://a@localhost/b", tables: [public.outbox], allow_row_filter: true}
+kafka: {brokers: [localhost:9092]}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(warnings) != 1 || warnings[0].Name != "sources.orders.postgres.allow_row_filter" {
+		t.Errorf("warnings %v, want one about the row filter", warnings)
+	}
+}

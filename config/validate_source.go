@@ -113,3 +113,17 @@ func (c *Config) folded() (found []Warning) {
 	}
 	return found
 }
+
+// filtered warns of sources that were told to accept a row filter: rows that it
+// leaves out are never published, and nothing else will say so.
+func (c *Config) filtered() (found []Warning) {
+	for _, s := range c.Sources {
+		if s.Value.Postgres.AllowRowFilter {
+			found = append(found, Warning{
+				join("sources", s.Key, "postgres", "allow_row_filter"),
+				"rows that a filter of the publication leaves out are never published",
+			})
+		}
+	}
+	return found
+}

@@ -87,10 +87,6 @@ func (o *Options) pin(cfg *pgconn.Config, settings map[string]string) {
 	}
 }
 
-func replicationConfig(o Options) (*pgconn.Config, error) { return o.ReplicationConfig() }
-
-func connectOrdinary(ctx context.Context, o Options) (*pgx.Conn, error) { return Connect(ctx, o) }
-
 // Connect opens an ordinary connection. Errors are classified.
 func Connect(ctx context.Context, o Options) (*pgx.Conn, error) {
 	cfg, err := o.ConnConfig()

@@ -21,6 +21,10 @@ const (
 	// idleStride is how far the log of others moves on before an idle relay follows.
 	// Each marker is itself a little log: without a stride the relay would follow itself for ever.
 	idleStride = 1 << 20
+	// heavyLog is how much retained log makes the stride too long. The server lets go
+	// of log only when a second snapshot record behind it is confirmed, and after a
+	// burst those records are small and rare.
+	heavyLog = 16 << 20
 	// callTimeout bounds one statement of the keeper.
 	callTimeout = 5 * time.Second
 )
@@ -67,6 +71,7 @@ type keeper struct {
 	lastSettle  time.Time
 	lostSince   time.Time
 	pending     bool // a position waits for settleEvery to pass
+	heavy       bool // the slot holds much log back: follow the server without a stride
 }
 
 func (k *keeper) connected(ctx context.Context) bool {
@@ -150,10 +155,12 @@ func (k *keeper) inspect(ctx context.Context) {
 	k.nextInspect = now.Add(k.s.opt.CheckInterval)
 	callCtx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	report, err := ReadSlot(callCtx, k.conn, k.s.opt.Slot)
-	if err == nil && k.s.obs.Slot != nil {
-		k.s.obs.Slot(report)
+	if report, err := ReadSlot(callCtx, k.conn, k.s.opt.Slot); err == nil {
 		k.s.advanceServer(report.ServerHead)
+		k.heavy = report.RetainedBytes >= heavyLog
+		if k.s.obs.Slot != nil {
+			k.s.obs.Slot(report)
+		}
 	}
 	if !k.s.streaming.Load() {
 		return
@@ -167,7 +174,8 @@ func (k *keeper) inspect(ctx context.Context) {
 func (k *keeper) settle(ctx context.Context, closing bool) {
 	k.pending = false
 	safe, settled := k.s.safe.Load(), k.s.settled.Load()
-	urgent := k.s.replyAsked.Swap(false) || closing
+	urgent := k.s.replyAsked.Swap(false) || closing || k.heavy
+	k.heavy = false
 	if safe <= settled {
 		return
 	}

@@ -75,7 +75,7 @@ func (p *publicationInfo) judge(tables []tableInfo, o Options) *event.Error {
 		return precondition(AnchorPublication, fmt.Sprintf("publication %s ", quoteIfNeeded(p.name))+fmt.Sprintf(format, a...), remedy)
 	}
 	if !p.exists {
-		return bad("run 'walrelay init'; where a slot is there already, drop it first: it cannot see a publication that is younger", "does not exist")
+		return bad("run 'walrelay init'; where the slot is there already, 'walrelay init --new-slot', since a slot cannot see a publication that is younger", "does not exist")
 	}
 	if len(tables) > 0 && !p.inserts {
 		return bad(fmt.Sprintf("ALTER PUBLICATION %s SET (publish = 'insert')", name), "does not publish inserts")

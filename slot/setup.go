@@ -87,7 +87,7 @@ func (v *inventory) steps(o Options, marker *Marker) (Steps, error) {
 		if v.Slot.Exists {
 			return nil, precondition(AnchorPublicationOld,
 				fmt.Sprintf("slot %s is there, but publication %s is not: a publication that is made now is younger than the slot, and the rows in between cannot be read with it", o.Slot, quoteIfNeeded(o.Publication)),
-				fmt.Sprintf("drop slot %s and run 'walrelay init' again", o.Slot))
+				"run 'walrelay init --new-slot', after publishing by hand what the old slot still had to bring")
 		}
 		step.SQL = []string{publicationDDL(tables, o)}
 	} else if e := v.publication.judge(tables, o); e != nil {
@@ -144,7 +144,19 @@ func Apply(ctx context.Context, conn *pgx.Conn, o Options) (Steps, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+	if err := makeObjects(ctx, conn, o, steps); err != nil {
+		return steps, err
+	}
+	if !steps[len(steps)-1].Done() {
+		_, err = makeSlot(ctx, conn, o, v.ServerVersion)
+		return steps, err
+	}
+	return steps, adoptSlot(ctx, conn, o)
+}
+
+// makeObjects runs all steps but the last, the slot's, in one transaction.
+func makeObjects(ctx context.Context, conn *pgx.Conn, o Options, steps Steps) error {
+	err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		for _, step := range steps[:len(steps)-1] {
 			for _, sql := range step.SQL {
 				if _, err := tx.Exec(ctx, sql); err != nil {
@@ -154,14 +166,7 @@ func Apply(ctx context.Context, conn *pgx.Conn, o Options) (Steps, error) {
 		}
 		return nil
 	})
-	if err != nil {
-		return steps, Classify(err, o.scene("making the objects"))
-	}
-	if !steps[len(steps)-1].Done() {
-		_, err = makeSlot(ctx, conn, o, v.ServerVersion)
-		return steps, err
-	}
-	return steps, adoptSlot(ctx, conn, o)
+	return Classify(err, o.scene("making the objects"))
 }
 
 // adoptSlot remembers a slot that was there before, unless it is remembered already.
@@ -190,6 +195,23 @@ func ReplaceSlot(ctx context.Context, conn *pgx.Conn, o Options) (Marker, error)
 	}
 	if f.Slot.Active {
 		return Marker{}, activeError(o, f)
+	}
+	// The objects come first, the publication above all, as at a first start. While a
+	// step fails the old slot and the marker stay, and with them the gap is seen.
+	v, err := takeInventory(ctx, conn, o)
+	if err != nil {
+		return Marker{}, err
+	}
+	if err := firstFailure(v.serverFindings()); err != nil {
+		return Marker{}, err
+	}
+	v.Slot = SlotFacts{Name: o.Slot}
+	steps, err := v.steps(o, nil)
+	if err != nil {
+		return Marker{}, err
+	}
+	if err := makeObjects(ctx, conn, o, steps); err != nil {
+		return Marker{}, err
 	}
 	if f.Slot.Exists {
 		if err := dropSlot(ctx, conn, o); err != nil {

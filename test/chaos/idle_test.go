@@ -1,7 +1,6 @@
 package chaos
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -34,11 +33,7 @@ func TestIdleOutboxHoldsNoLogOfOthersBack(t *testing.T) {
 		}
 		var retained int64
 		rig.Eventually(t, "less than 64 MB of retained log", 30*time.Second, func() error {
-			if err := pg.Conn(t, h.Database).QueryRow(context.Background(), `select pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::bigint
-				from pg_replication_slots where slot_name = $1`, h.Slot).Scan(&retained); err != nil {
-				return err
-			}
-			if retained >= 64<<20 {
+			if retained = h.ReadSlot(t).Retained; retained >= 64<<20 {
 				return errors.New("still more")
 			}
 			return nil
