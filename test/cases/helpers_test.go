@@ -2,6 +2,7 @@ package cases
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -158,3 +159,6 @@ func neverPast(t testing.TB, looks []look, floor event.LSN) {
 		}
 	}
 }
+
+// errNothingYet is for conditions that have nothing more to say.
+var errNothingYet = errors.New("nothing yet")

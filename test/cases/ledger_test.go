@@ -70,6 +70,10 @@ func (l *ledger) attempt(t testing.TB, body func(*txn) bool) {
 	defer l.mu.Unlock()
 	l.connectLocked(t)
 	tx, err := l.mu.conn.Begin(ctx)
+	if err != nil && l.mu.conn.IsClosed() { // the server was restarted meanwhile
+		l.connectLocked(t)
+		tx, err = l.mu.conn.Begin(ctx)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
