@@ -46,7 +46,7 @@ func TestEveryKnownErrorHasItsClass(t *testing.T) {
 		{pg("3D000", "database \"x\" does not exist"), event.Halt, event.Halt, pre, AnchorDatabase, ""},
 		{pg("42501", "permission denied to start WAL sender"), event.Halt, event.Halt, pre, AnchorRights, "REPLICATION"},
 		{pg("55006", "replication slot \"s\" is active for PID 4711"), event.Retry, event.Retry, none, AnchorSlotActive, "PID 4711"},
-		{pg("42704", "replication slot \"s\" does not exist"), event.Halt, event.Halt, gapped, AnchorSlotLost, "catch_up"},
+		{pg("42704", "replication slot \"s\" does not exist"), event.Halt, event.Halt, gapped, AnchorSlotLost, "walrelay init --new-slot"},
 		{where(pg("42704", "publication \"p\" does not exist"), `slot "s", output plugin "pgoutput", in the change callback, associated LSN 0/15695E8`), event.Halt, event.Halt, pre, AnchorPublicationOld, "0/15695E8"},
 		{detail(pg("55000", "can no longer get changes from replication slot \"s\""), "This slot has been invalidated because it exceeded the maximum reserved size."), event.Halt, event.Halt, gapped, AnchorSlotInvalid, "maximum reserved size"},
 		{detail(pg("55000", "can no longer access replication slot \"s\""), "This replication slot has been invalidated due to \"wal_removed\"."), event.Halt, event.Halt, gapped, AnchorSlotInvalid, "wal_removed"},

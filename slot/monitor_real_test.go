@@ -152,7 +152,7 @@ func TestInvalidatedSlotIsAGapThatNamesTheLastPosition(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = slot.Judge(marker, facts)
-			halted(t, err, slot.AnchorSlotInvalid, o.Slot, "lost", marker.Confirmed.String(), "catch_up")
+			halted(t, err, slot.AnchorSlotInvalid, o.Slot, "lost", marker.Confirmed.String(), "walrelay init --new-slot")
 			refused(t, o, "position", "lost", slot.AnchorSlotInvalid)
 			// Without looking first, the server's own error says the same.
 			refusedStream, err := begin(t, o, marker.Confirmed)

@@ -100,7 +100,7 @@ func missingObject(pg *pgconn.PgError, s Scene) *event.Error {
 	// The plugin looks at the catalog as it was when the row was written.
 	return precondition(AnchorPublicationOld,
 		fmt.Sprintf("publication %s did not exist when %s was written; creating it now does not help that row", s.Publication, where),
-		"make sure that the publication exists; "+remedyNewSlot)
+		fmt.Sprintf("slot %s cannot see a publication that is younger than it: make sure that the publication exists; ", s.Slot)+remedyNewSlot)
 }
 
 func wrongState(pg *pgconn.PgError, s Scene) *event.Error {
