@@ -38,7 +38,11 @@ func Load(path string, env func(string) (string, bool), environ []string, flags 
 		if p := (*fs.PathError)(nil); errors.As(err, &p) {
 			err = p.Err
 		}
-		return nil, strangers(environ), refusal(Problems{{Origin{File: path}, "", "cannot be read: " + err.Error()}})
+		what := "cannot be read: " + err.Error()
+		if errors.Is(err, fs.ErrNotExist) {
+			what += "; name another file with --config or " + ConfigVariable + " (walrelay.example.yaml is one to begin with)"
+		}
+		return nil, strangers(environ), refusal(Problems{{Origin{File: path}, "", what}})
 	}
 	return l.load(path, data)
 }

@@ -179,21 +179,22 @@ func TestLoadedConfigurationNeverPrintsASecret(t *testing.T) {
 			if (err == nil) != (usable && bad == "") {
 				t.Errorf("%s: %v", raw, err)
 			}
-			said := fmt.Sprintf("%v %+v %v", err, err, warnings)
+			var said strings.Builder
+			said.WriteString(fmt.Sprintf("%v %+v %v", err, err, warnings))
 			if c != nil {
-				said += printed(t, c)
+				said.WriteString(printed(t, c))
 				if c.Kafka.SASL.User != "S3cr3t-user" || c.Kafka.SASL.Password.Reveal() != password {
 					t.Error("the values themselves are not there")
 				}
 				for _, section := range everyPrint(t, c.Kafka.SASL.Password) {
-					said += section
+					said.WriteString(section)
 				}
 				for _, section := range everyPrint(t, c.Sources) {
-					said += section
+					said.WriteString(section)
 				}
 			}
-			if leaks(said) {
-				t.Errorf("%s\n%s", text, said)
+			if leaks(said.String()) {
+				t.Errorf("%s\n%s", text, said.String())
 			}
 		}
 	}

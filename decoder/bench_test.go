@@ -9,8 +9,14 @@ import (
 
 func benchRow() (relation, insert wire) {
 	cols := []col{
-		{"id", oidUUID, true}, {"event_id", oidUUID, false}, {"outbox_route", oidText, false}, {"event_type", oidText, false},
-		{"occurred_at", oidTimestamptz, false}, {"payload", oidJSONB, false}, {"status", oidText, false}, {"ordering_key", oidText, false},
+		{"id", oidUUID, true},
+		{"event_id", oidUUID, false},
+		{"outbox_route", oidText, false},
+		{"event_type", oidText, false},
+		{"occurred_at", oidTimestamptz, false},
+		{"payload", oidJSONB, false},
+		{"status", oidText, false},
+		{"ordering_key", oidText, false},
 	}
 	insert = msg(KindInsert).i32(sampleID).i8('N').i16(len(cols)).
 		text("0198c0de-0000-7000-8000-000000000001").text("0198c0de-0000-7000-8000-000000000002").text("orders").

@@ -195,9 +195,10 @@ func TestHeadersKeepTheirOrder(t *testing.T) {
 
 func TestPoisonMessagesSayWhyAndKeepTheirKey(t *testing.T) {
 	t.Parallel()
-	many := `"h":"",`
+	var many strings.Builder
+	many.WriteString(`"h":"",`)
 	for i := range 40 {
-		many += fmt.Sprintf(`"h%d":"",`, i)
+		many.WriteString(fmt.Sprintf(`"h%d":"",`, i))
 	}
 	for _, c := range []struct{ name, content, want string }{
 		{"unknown", `{"payload":1,"secret_thing":"x","key":"k-1"}`, `member "secret_thing" is unknown`},
@@ -217,8 +218,8 @@ func TestPoisonMessagesSayWhyAndKeepTheirKey(t *testing.T) {
 		{"header number", `{"payload":1,"headers":{"a":1},"key":"k-1"}`, `header "a" is no string`},
 		{"header null", `{"payload":1,"headers":{"a":null},"key":"k-1"}`, `header "a" is no string`},
 		{"header twice", `{"payload":1,"headers":{"a":"","\u0061":""},"key":"k-1"}`, `header "a" comes twice`},
-		{"header twice among many", `{"payload":1,"headers":{` + many + `"h":""},"key":"k-1"}`, `header "h" comes twice`},
-		{"header twice behind many", `{"payload":1,"headers":{` + many + `"late":"","late":""},"key":"k-1"}`, `header "late" comes twice`},
+		{"header twice among many", `{"payload":1,"headers":{` + many.String() + `"h":""},"key":"k-1"}`, `header "h" comes twice`},
+		{"header twice behind many", `{"payload":1,"headers":{` + many.String() + `"late":"","late":""},"key":"k-1"}`, `header "late" comes twice`},
 		{"header NUL", `{"payload":1,"headers":{"a":"\u0000"},"key":"k-1"}`, `header "a" contains U+0000`},
 		{"header name NUL", `{"payload":1,"headers":{"\u0000":""},"key":"k-1"}`, `name of a header contains U+0000`},
 		{"not due", `{"payload":1,"available_at":"infinity","key":"k-1"}`, `no row to wait in`},

@@ -104,7 +104,7 @@ func without(ins *Insert, name string) *Insert {
 // fieldsOf prints the fields that are present.
 func fieldsOf(ev *event.Event) map[string]string {
 	got := map[string]string{}
-	for f := event.Field(0); f < event.NumFields; f++ {
+	for f := range event.NumFields {
 		if ev.Fields[f] != nil {
 			got[f.String()] = string(ev.Fields[f])
 		}
@@ -150,7 +150,7 @@ func TestMapperRefusesOptionsThatCannotWork(t *testing.T) {
 
 func TestOutcomesHaveNamesAndOnlyIgnoredOnesAreIgnored(t *testing.T) {
 	t.Parallel()
-	for o := Outcome(0); o < NumOutcomes; o++ {
+	for o := range NumOutcomes {
 		if o.String() == "" || o.Ignored() != (o > Deferred) {
 			t.Errorf("outcome %d: %q %t", o, o, o.Ignored())
 		}

@@ -55,7 +55,7 @@ func (o *objectReader) learn(schema *event.Schema, extra []string) {
 		e := at(name)
 		e.extras = append(e.extras, i)
 	}
-	for f := event.Field(0); f < event.NumFields; f++ {
+	for f := range event.NumFields {
 		if o.members[f.String()] == nil {
 			at(f.String()).fields = []event.Field{f}
 		}

@@ -2,6 +2,7 @@ package decoder
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/walrelay/walrelay/event"
 )
@@ -67,7 +68,7 @@ func (m *Mapper) newPlan(rel *Relation) *plan {
 		p.foreign = true
 		return p
 	}
-	for f := event.Field(0); f < event.NumFields; f++ {
+	for f := range event.NumFields {
 		name := m.schema.Columns[f]
 		if m.schema.Required[f] && (name == "" || rel.Column(name) < 0) {
 			p.err = &event.Error{
@@ -96,7 +97,7 @@ func (m *Mapper) newPlan(rel *Relation) *plan {
 func (m *Mapper) newStep(rel *Relation, column int) (step, bool) {
 	c := &rel.Columns[column]
 	s := step{column: column, typ: classOf(c.TypeOID), notNull: event.NumFields}
-	for f := event.Field(0); f < event.NumFields; f++ {
+	for f := range event.NumFields {
 		if m.schema.Columns[f] != c.Name {
 			continue
 		}
@@ -114,10 +115,5 @@ func (m *Mapper) newStep(rel *Relation, column int) (step, bool) {
 }
 
 func (s *step) gates() bool {
-	for _, f := range s.fields {
-		if isGate(f) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.fields, isGate)
 }

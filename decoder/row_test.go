@@ -65,12 +65,19 @@ func TestOneColumnServesSeveralFields(t *testing.T) {
 	t.Parallel()
 	for preset, cells := range map[event.Preset][]cell{
 		event.Debezium: {
-			{"id", oidUUID, txt("u-1")}, {"aggregatetype", oidVarchar, txt("order")}, {"aggregateid", oidVarchar, txt("7")},
-			{"type", oidVarchar, txt("Placed")}, {"payload", oidJSONB, txt("{}")},
+			{"id", oidUUID, txt("u-1")},
+			{"aggregatetype", oidVarchar, txt("order")},
+			{"aggregateid", oidVarchar, txt("7")},
+			{"type", oidVarchar, txt("Placed")},
+			{"payload", oidJSONB, txt("{}")},
 		},
 		event.Basic: {
-			{"id", oidUUID, txt("u-1")}, {"aggregate_type", oidText, txt("order")}, {"aggregate_id", oidText, txt("7")},
-			{"event_type", oidText, txt("Placed")}, {"payload", oidJSONB, txt("{}")}, {"published_at", oidTimestamptz, null},
+			{"id", oidUUID, txt("u-1")},
+			{"aggregate_type", oidText, txt("order")},
+			{"aggregate_id", oidText, txt("7")},
+			{"event_type", oidText, txt("Placed")},
+			{"payload", oidJSONB, txt("{}")},
+			{"published_at", oidTimestamptz, null},
 		},
 	} {
 		var ev event.Event

@@ -11,9 +11,14 @@ import (
 func TestRefusedEventStillMakesADeadLetter(t *testing.T) {
 	t.Parallel()
 	routes := []Route{
-		{Match: "orders"}, {Match: "tomb", NullPayload: NullTombstone}, {Match: "tenant", Topic: "t.{tenant}"},
-		{Match: "json", Envelope: EnvelopeJSON}, {Match: "ce", Envelope: EnvelopeCloudEvents},
-		{Match: "plain", Encryption: EncryptionNone}, {Match: "sealed", Encryption: EncryptionEndToEnd}, {Match: "x.*"},
+		{Match: "orders"},
+		{Match: "tomb", NullPayload: NullTombstone},
+		{Match: "tenant", Topic: "t.{tenant}"},
+		{Match: "json", Envelope: EnvelopeJSON},
+		{Match: "ce", Envelope: EnvelopeCloudEvents},
+		{Match: "plain", Encryption: EncryptionNone},
+		{Match: "sealed", Encryption: EncryptionEndToEnd},
+		{Match: "x.*"},
 		{Match: "dot", Topic: "{type}"},
 	}
 	set := func(f event.Field, v string) func(*event.Event) {

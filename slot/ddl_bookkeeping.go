@@ -2,6 +2,7 @@ package slot
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/walrelay/walrelay/event"
 )
@@ -39,15 +40,16 @@ func bookkeepingDDL(o Options) []string {
 // publicationDDL publishes inserts of the tables, under the names of the roots.
 // Without tables (messages only) the publication is empty, but must be there.
 func publicationDDL(tables []tableInfo, o Options) string {
-	ddl := "CREATE PUBLICATION " + QuoteIdent(o.Publication)
+	var ddl strings.Builder
+	ddl.WriteString("CREATE PUBLICATION " + QuoteIdent(o.Publication))
 	for i := range tables {
 		sep := ",\n\t"
 		if i == 0 {
 			sep = " FOR TABLE\n\t"
 		}
-		ddl += sep + publishedAs(&tables[i], o)
+		ddl.WriteString(sep + publishedAs(&tables[i], o))
 	}
-	return ddl + "\n\tWITH (publish = 'insert', publish_via_partition_root = true)"
+	return ddl.String() + "\n\tWITH (publish = 'insert', publish_via_partition_root = true)"
 }
 
 // slotDDL makes the slot. Its last argument is there since Postgres 17.

@@ -124,8 +124,10 @@ func emitRow(ctx context.Context, conn *pgx.Conn, opt slot.Options, id uuid.UUID
 		value        any
 	}
 	values := []value{
-		{col[event.RowID], "uuid", id.String()}, {col[event.Route], "text", e.route},
-		{col[event.Type], "text", e.typ}, {col[event.Payload], "jsonb", e.payload},
+		{col[event.RowID], "uuid", id.String()},
+		{col[event.Route], "text", e.route},
+		{col[event.Type], "text", e.typ},
+		{col[event.Payload], "jsonb", e.payload},
 	}
 	if col[event.EventID] != col[event.RowID] {
 		values = append(values, value{col[event.EventID], "uuid", id.String()})

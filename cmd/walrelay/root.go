@@ -79,10 +79,23 @@ Exit codes: 0 clean; 2 usage or configuration; 3 a precondition is missing;
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError("%s: %v; see '%s --help'", cmd.CommandPath(), err, cmd.CommandPath())
 	})
-	root.AddCommand(
-		a.initCommand(), a.checkCommand(), a.runCommand(), a.statusCommand(), a.tailCommand(), a.emitCommand(),
-		a.positionCommand(), a.configCommand(), a.versionCommand(),
-	)
+	// In the order in which one meets them; by the alphabet init stands after emit.
+	cobra.EnableCommandSorting = false
+	root.CompletionOptions.HiddenDefaultCmd = true
+	for _, g := range []struct {
+		title    string
+		commands []*cobra.Command
+	}{
+		{"Set up:", []*cobra.Command{a.initCommand(), a.checkCommand(), a.configCommand()}},
+		{"Run:", []*cobra.Command{a.runCommand(), a.statusCommand()}},
+		{"Look and try:", []*cobra.Command{a.tailCommand(), a.emitCommand(), a.positionCommand(), a.versionCommand()}},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+		for _, c := range g.commands {
+			c.GroupID = g.title
+			root.AddCommand(c)
+		}
+	}
 	return root
 }
 

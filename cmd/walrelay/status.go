@@ -117,6 +117,9 @@ func printStatus(out io.Writer, st ops.Status) error {
 		fmt.Fprintf(w, "\n%s\t%s\tlag %s\t%.0f events/s\t%d in flight (%d bytes)\n", s.Name, s.State, lag, s.PublishedPerSecond, s.InFlightEvents, s.InFlightBytes)
 		printConditions(w, s.Reasons)
 		for _, r := range s.Ladder {
+			if r.LSN == "" {
+				continue // not known (yet)
+			}
 			fmt.Fprintf(w, "  %s\t%s\t%d bytes behind\n", r.Name, r.LSN, r.BehindBytes)
 		}
 		if s.Slot != nil {
