@@ -17,6 +17,8 @@ import (
 // the string already: a spelling that they miss ends on the safe side.
 var (
 	asksForPrefer = regexp.MustCompile(`(?i)\bsslmode\s*=\s*'?prefer\b`)
+	// parameterName is what a run-time parameter may be called, extensions' ones included.
+	parameterName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.$]*$`)
 	asksForAny    = regexp.MustCompile(`(?i)\btarget_session_attrs\s*=\s*'?any\b`)
 )
 
@@ -37,6 +39,17 @@ func ParseDSN(dsn string) (*pgx.ConnConfig, error) {
 			Class: event.Halt, Fault: event.FaultUsage, Anchor: AnchorOptions,
 			What:   "the connection string cannot be read: " + withoutString(err),
 			Remedy: "write postgres://user:password@host:5432/database with %-escapes for special characters, or host=… user=… password='…' dbname=…",
+		}
+	}
+	for name := range cfg.RuntimeParams {
+		// A URL without its two slashes reads as one long keyword, and would lead to
+		// whatever server is the default.
+		if !parameterName.MatchString(name) {
+			return nil, &event.Error{
+				Class: event.Halt, Fault: event.FaultUsage, Anchor: AnchorOptions,
+				What:   "the connection string cannot be read: it has a keyword that cannot be one",
+				Remedy: "write postgres://user:password@host:5432/database with both slashes, or host=… user=… password='…' dbname=…",
+			}
 		}
 	}
 	if cfg.ValidateConnect == nil && !asksForAny.MatchString(dsn) {

@@ -183,3 +183,24 @@ func must[T any](v T, err error) T {
 	}
 	return v
 }
+
+func TestMistypedURLIsRefusedInsteadOfLeadingToADefaultServer(t *testing.T) {
+	t.Parallel()
+	for _, dsn := range []string{
+		"postgres:u:secret@db:5432/shop?sslmode=disable",
+		"postgres:/u:secret@db:5432/shop?sslmode=disable",
+		"http://u:secret@db/shop?sslmode=disable",
+	} {
+		_, err := ParseDSN(dsn)
+		if err == nil {
+			t.Errorf("%s is taken", dsn)
+		} else if strings.Contains(err.Error(), "secret") {
+			t.Errorf("the error repeats the password: %v", err)
+		}
+	}
+	for _, dsn := range []string{"postgres://u@db/shop?application_name=x&auto_explain.log_min_duration=1s", "host=db user=u search_path=a"} {
+		if _, err := ParseDSN(dsn); err != nil {
+			t.Errorf("%s is refused: %v", dsn, err)
+		}
+	}
+}
