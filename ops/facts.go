@@ -25,6 +25,10 @@ func (f Facts) State(source string, from, to event.State, c event.Condition) {
 	case event.StateHalted:
 		f.log.Error("source halted", fields...)
 	case event.StateDisconnected:
+		if from == event.StateConnecting || from == event.StateStarting {
+			f.log.Warn("source cannot connect", fields...)
+			return
+		}
 		f.log.Warn("source lost its connection", fields...)
 	default:
 		f.log.Info("source changed its state", fields...)
@@ -76,7 +80,8 @@ func (o *Ops) LogEnd(cause error) {
 	}
 	fields := []zap.Field{zap.Duration("uptime", o.clock().Sub(o.started))}
 	if cause != nil {
-		fields = append(fields, zap.Error(cause))
+		o.facts.log.Error("relay ended", append(fields, zap.Error(cause))...)
+		return
 	}
 	o.facts.log.Info("relay ended", fields...)
 }

@@ -1,6 +1,10 @@
 package slot
 
-import "github.com/walrelay/walrelay/event"
+import (
+	"strings"
+
+	"github.com/walrelay/walrelay/event"
+)
 
 // Finding is the state of one precondition, for a line of 'walrelay check'.
 type Finding struct {
@@ -28,6 +32,18 @@ func warning(setting, is, needs, remedy string) Finding {
 
 func failing(setting, is, needs string, err *event.Error) Finding {
 	return Finding{Setting: setting, Is: is, Needs: needs, Remedy: err.Remedy, Err: err}
+}
+
+// explained is a failing finding that says the error's sentence and cause. The
+// remedy has a place of its own, and the setting is not named twice.
+func explained(setting, is, needs string, err *event.Error) Finding {
+	plain := *err
+	plain.Remedy = ""
+	why := strings.TrimPrefix(plain.Error(), setting+" ")
+	if is != "" {
+		why = is + ": " + why
+	}
+	return failing(setting, why, needs, err)
 }
 
 // firstFailure is nil when all findings are good.

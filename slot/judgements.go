@@ -73,7 +73,7 @@ func (v *inventory) tableFindings(o Options) []Finding {
 		setting, needs := "table "+t.String(), "the columns of schema "+string(o.Schema.Preset)
 		switch e := t.judge(o); {
 		case e != nil:
-			findings = append(findings, failing(setting, "unfit", needs, e))
+			findings = append(findings, explained(setting, "", needs, e))
 		case len(t.triggers) > 0:
 			findings = append(findings, warning(setting, "fits; has trigger "+strings.Join(t.triggers, ", "), needs+", no triggers",
 				"make sure that the triggers do not undo what walrelay writes to a row, nor write to the table"))
@@ -88,7 +88,7 @@ func (v *inventory) publicationFinding(o Options) Finding {
 	p := &v.publication
 	setting, needs := "publication "+quoteIfNeeded(p.name), "inserts of every table, all mapped columns, all rows"
 	if e := p.judge(v.tables, o); e != nil {
-		return failing(setting, e.What, needs, e)
+		return explained(setting, "", needs, e)
 	}
 	if len(p.others) > 0 {
 		return warning(setting, "also publishes "+strings.Join(p.others, ", "), "publish = 'insert'",

@@ -20,17 +20,17 @@ const minVersion = 150000
 func Check(ctx context.Context, o Options) []Finding {
 	cfg, err := o.ConnConfig()
 	if err != nil {
-		return []Finding{failing("options", "cannot be used", "usable", asError(err))}
+		return []Finding{explained("options", "cannot be used", "usable", asError(err))}
 	}
 	var findings []Finding
 	conn, err := Connect(ctx, o)
 	if err != nil {
-		return append(findings, failing("server", "no connection", "an ordinary connection", asError(err)))
+		return append(findings, explained("server", "no connection", "an ordinary connection", asError(err)))
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	v, err := takeInventory(ctx, conn, o)
 	if err != nil {
-		return append(findings, failing("server", "no answer", "answers about its settings", asError(err)))
+		return append(findings, explained("server", "no answer", "answers about its settings", asError(err)))
 	}
 	marker, markerErr := readMarkerIfThere(ctx, conn, o, v)
 
@@ -52,7 +52,7 @@ func Check(ctx context.Context, o Options) []Finding {
 	findings = append(findings, v.publicationFinding(o))
 	findings = append(findings, v.bookkeepingFindings(o)...)
 	if markerErr != nil {
-		findings = append(findings, failing("marker", "cannot be read", "readable", asError(markerErr)))
+		findings = append(findings, explained("marker", "cannot be read", "readable", asError(markerErr)))
 	} else {
 		findings = append(findings, v.slotFindings(o)...)
 		findings = append(findings, v.positionFinding(marker)...)
@@ -86,7 +86,7 @@ func replicationFinding(ctx context.Context, o Options, v *inventory) Finding {
 		if e.Anchor == AnchorNoFreeSender && v.Slot.Active {
 			return warning(setting, e.What, needs, e.Remedy)
 		}
-		return failing(setting, "refused", needs, e)
+		return explained(setting, "refused", needs, e)
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	return fine(setting, "accepted", needs)

@@ -254,7 +254,7 @@ func TestTableThatTheLogCannotBringIsRefused(t *testing.T) {
 		}
 		_, err := slot.VerifyForStream(t.Context(), conn, o)
 		halted(t, err, slot.AnchorTable, c.want)
-		refused(t, o, "table", "unfit", slot.AnchorTable)
+		refused(t, o, "table", c.want, slot.AnchorTable)
 		run(t, conn, "select pg_drop_replication_slot($1)", o.Slot)
 	}
 }

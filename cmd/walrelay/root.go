@@ -49,6 +49,9 @@ func run(ctx context.Context, args []string, s streams) int {
 	return exitCode(err)
 }
 
+// Commands are listed in the order in which one meets them.
+func init() { cobra.EnableCommandSorting = false }
+
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "walrelay",
@@ -79,8 +82,6 @@ Exit codes: 0 clean; 2 usage or configuration; 3 a precondition is missing;
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError("%s: %v; see '%s --help'", cmd.CommandPath(), err, cmd.CommandPath())
 	})
-	// In the order in which one meets them; by the alphabet init stands after emit.
-	cobra.EnableCommandSorting = false
 	root.CompletionOptions.HiddenDefaultCmd = true
 	for _, g := range []struct {
 		title    string
