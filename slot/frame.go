@@ -23,6 +23,7 @@ const (
 	msgCopyData    = 'd'
 	msgCopyDone    = 'c'
 	msgError       = 'E'
+	msgNotice      = 'N'
 	msgReady       = 'Z'
 	kindXLogData   = 'w'
 	kindKeepalive  = 'k'

@@ -55,6 +55,13 @@ func (w *wire) parse(ctx context.Context) error {
 				return herr
 			}
 			return err
+		case msgNotice:
+			if err := noticeError(body, w.s.opt); err != nil {
+				if herr := w.handOver(ctx, b[w.parsed:off], 0); herr != nil {
+					return herr
+				}
+				return err
+			}
 		case msgCopyDone:
 			if err := w.handOver(ctx, b[w.parsed:off], 0); err != nil {
 				return err

@@ -33,7 +33,8 @@ type wire struct {
 	cur    *slab
 	parsed int // cur.buf[:parsed] has been handed over
 
-	spell spell
+	spell   spell
+	gulping bool // the kernel gathers gulpBytes before it wakes us
 
 	timeout    time.Duration // the server's wal_sender_timeout; 0: none
 	every      time.Duration // status interval
@@ -55,6 +56,11 @@ func (w *wire) run(ctx context.Context) error {
 	w.now = time.Now()
 	w.lastRead = w.now
 	defer w.dropSlab()
+	defer func() { // the goodbye waits for a few bytes
+		if w.gulping {
+			lowWaterMark(w.sess.conn, 1)
+		}
+	}()
 	if err := w.status(false); err != nil {
 		return err
 	}
@@ -64,11 +70,6 @@ func (w *wire) run(ctx context.Context) error {
 		}
 		if err := w.fill(ctx); err != nil {
 			return err
-		}
-		if w.spell.pause(w.cur, w.parsed, w.now) {
-			if err := w.fill(ctx); err != nil {
-				return err
-			}
 		}
 		if err := w.parse(ctx); err != nil {
 			return err
@@ -146,8 +147,8 @@ func (w *wire) pause(ctx context.Context, signal <-chan struct{}) error {
 
 // read reads once. It returns without data when the clockwork needs a look.
 func (w *wire) read(p []byte) (int, error) {
-	if w.deadline.Sub(w.now) < wake/2 {
-		w.deadline = w.now.Add(wake)
+	if wait := w.pace(); w.deadline.Sub(w.now) < wait/2 {
+		w.deadline = w.now.Add(wait)
 		if err := w.sess.conn.SetReadDeadline(w.deadline); err != nil {
 			return 0, err
 		}
@@ -156,8 +157,8 @@ func (w *wire) read(p []byte) (int, error) {
 	w.now = time.Now()
 	if n > 0 {
 		w.lastRead, w.asked = w.now, false
-		w.spell.took(n, w.now)
 	}
+	w.spell.took(n, w.now)
 	if err != nil {
 		if !errors.Is(err, os.ErrDeadlineExceeded) {
 			return n, err

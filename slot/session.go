@@ -88,6 +88,23 @@ func serverError(body []byte) error {
 	return pgconn.ErrorResponseToPgError(&msg)
 }
 
+// noticeError finds the one notice that means a loss. Since Postgres 18 rows that
+// are older than the publication are no error any more: the server passes them
+// over and warns (55000, "skipped loading publication"). It does so before the
+// transaction's commit, so nothing of it has been confirmed.
+func noticeError(body []byte, opt Options) error {
+	var msg pgproto3.NoticeResponse
+	if err := msg.Decode(body); err != nil {
+		return errors.Join(errFrame, err)
+	}
+	if msg.Code != "55000" {
+		return nil
+	}
+	return precondition(AnchorPublicationOld,
+		fmt.Sprintf("publication %s did not exist when a row that is read now was written, and making it now does not help that row: %s (%s)", opt.Publication, msg.Message, msg.Detail),
+		fmt.Sprintf("slot %s cannot see a publication that is younger than it: make sure that the publication exists; ", opt.Slot)+remedyNewSlot)
+}
+
 // goodbye ends copy mode and waits, until ctx ends, for the server to say that
 // it has seen the end: everything sent before, the last status included, has
 // then been taken in.

@@ -1,46 +1,78 @@
 package slot
 
-import "time"
+import (
+	"net"
+	"time"
+)
 
 const (
 	// spellWindow and spellBytes tell a busy spell from quiet times: so many bytes
 	// came within one window. 6 MB/s are far above what latency is noticed at.
 	spellWindow = 10 * time.Millisecond
 	spellBytes  = 64 << 10
-	// spellPause is how long the socket is left to fill in a busy spell.
-	spellPause = 500 * time.Microsecond
-	// spellEnough is worth handing over without a pause.
-	spellEnough = 64 << 10
+	// gulpBytes is what the kernel gathers in a busy spell before it wakes the pump,
+	// and gulpWait is how long less than that may lie there.
+	gulpBytes = 64 << 10
+	gulpWait  = 2 * time.Millisecond
 )
 
-// spell decides when reading should wait. A reader that empties the socket as
-// fast as it can makes Postgres send each message by a system call of its own,
-// and wakes the rest of the relay for each; one that lets the socket fill makes
-// both sides work in bulk. In quiet times every message is read at once.
+// spell tells whether reading should be in gulps. A walsender sends each message
+// by a system call of its own as long as there is room, and an eager reader is
+// woken for each, and wakes the rest of the relay for each: that costs more than
+// the message's whole way to Kafka, and slows the server down as well. In a busy
+// spell the socket therefore counts as readable from gulpBytes on (SO_RCVLOWAT).
+// In quiet times every message is read at once.
 //
 // The server's messages do not tell how far behind we are (a logical walsender
 // sends the position of the change at hand), so the rate of bytes decides.
 type spell struct {
 	since time.Time // begin of the window
 	bytes int       // that came in it
-	busy  bool      // the last full window was
+	busy  bool
 }
 
-// took counts what a read brought.
+// took counts what a read brought; nothing, when its time was up.
 func (s *spell) took(n int, now time.Time) {
-	if now.Sub(s.since) >= spellWindow {
-		s.busy = s.bytes >= spellBytes && now.Sub(s.since) < 2*spellWindow
+	if elapsed := now.Sub(s.since); elapsed >= spellWindow {
+		s.busy = s.bytes >= spellBytes && elapsed < 2*spellWindow
 		s.since, s.bytes = now, 0
 	}
 	s.bytes += n
 }
 
-// pause sleeps when there is more to come and little to hand over yet; it
-// reports whether it slept, so that the socket should be read once more.
-func (s *spell) pause(cur *slab, parsed int, now time.Time) bool {
-	if !s.busy || cur == nil || cur.n == parsed || cur.n-parsed >= spellEnough || len(cur.buf)-cur.n < minRead || now.Sub(s.since) >= 2*spellWindow {
+// pace lets the kernel gather, or not; it returns how long a read may take.
+func (w *wire) pace() time.Duration {
+	if w.spell.busy != w.gulping {
+		mark := 1
+		if w.spell.busy {
+			mark = gulpBytes
+		}
+		if !lowWaterMark(w.sess.conn, mark) {
+			w.spell.busy = false
+			return wake
+		}
+		w.gulping, w.deadline = w.spell.busy, time.Time{}
+	}
+	if w.gulping {
+		return gulpWait
+	}
+	return wake
+}
+
+// lowWaterMark sets from how many bytes on the connection counts as readable;
+// false where that cannot be said.
+func lowWaterMark(c net.Conn, bytes int) bool {
+	for {
+		wrapped, ok := c.(interface{ NetConn() net.Conn })
+		if !ok {
+			break
+		}
+		c = wrapped.NetConn()
+	}
+	tcp, ok := c.(*net.TCPConn)
+	if !ok {
 		return false
 	}
-	time.Sleep(spellPause)
-	return true
+	raw, err := tcp.SyscallConn()
+	return err == nil && setLowWaterMark(raw, bytes) == nil
 }

@@ -1,12 +1,14 @@
 package slot
 
 import (
+	"io"
+	"net"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-func TestReadingPausesOnlyInABusySpell(t *testing.T) {
+func TestOnlyABusySpellIsReadInGulps(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		size  int           // of a read
@@ -21,42 +23,69 @@ func TestReadingPausesOnlyInABusySpell(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var s spell
-				cur := &slab{buf: make([]byte, slabSize), n: c.size}
-				paused := 0
 				for range 200 {
 					time.Sleep(c.every) // of the bubble
 					s.took(c.size, time.Now())
-					if s.pause(cur, 0, time.Now()) {
-						paused++
-					}
 				}
-				if (paused > 100) != c.want || !c.want && paused > 0 {
-					t.Errorf("paused %d times of 200, want a busy spell: %v", paused, c.want)
+				if s.busy != c.want {
+					t.Errorf("busy: %v, want %v", s.busy, c.want)
+				}
+				for range 20 { // then nothing comes any more
+					time.Sleep(gulpWait)
+					s.took(0, time.Now())
+				}
+				if s.busy {
+					t.Error("still busy although nothing comes")
 				}
 			})
 		})
 	}
 }
 
-func TestReadingNeverPausesWithoutRoomOrWithEnoughInHand(t *testing.T) {
+func TestGatheredBytesAreReadWhenTheirTimeIsUp(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := spell{busy: true, since: time.Now()}
-		for name, c := range map[string]struct {
-			cur    *slab
-			parsed int
-		}{
-			"no slab":        {nil, 0},
-			"nothing new":    {&slab{buf: make([]byte, slabSize), n: 10}, 10},
-			"enough in hand": {&slab{buf: make([]byte, slabSize), n: spellEnough}, 0},
-			"no room":        {&slab{buf: make([]byte, minRead), n: 10}, 0},
-		} {
-			if s.pause(c.cur, c.parsed, time.Now()) {
-				t.Errorf("%s: paused", name)
-			}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	client, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.Close() }()
+	server, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = server.Close() }()
+	w := &wire{s: &Stream{}, sess: &session{conn: client, read: client}, now: time.Now(), lastStatus: time.Now(), every: time.Hour, lastRead: time.Now()}
+	w.s.opt.WireTimeout = time.Hour
+	w.spell = spell{since: w.now, busy: true}
+	if _, err := io.WriteString(server, "a few bytes"); err != nil {
+		t.Fatal(err)
+	}
+	var got []byte
+	buf := make([]byte, 100)
+	for range 1000 {
+		n, err := w.read(buf)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if !s.pause(&slab{buf: make([]byte, slabSize), n: 10}, 0, time.Now()) {
-			t.Error("no pause with little in hand")
+		if got = append(got, buf[:n]...); len(got) > 0 {
+			break
 		}
-	})
+	}
+	if string(got) != "a few bytes" {
+		t.Fatalf("read %q", got)
+	}
+	for range 1000 {
+		if _, err := w.read(buf); err != nil {
+			t.Fatal(err)
+		}
+		if !w.gulping {
+			return
+		}
+	}
+	t.Error("the quiet wire is still read in gulps")
 }
