@@ -51,7 +51,7 @@ type Messages struct {
 	// The prefixes.
 	Prefixes []string `yaml:"prefixes"`
 	// Publishes also messages emitted with `transactional => false`. They are in the log even if their transaction
-	// rolls back.
+	// rolls back. Their records carry the header `walrelay_transactional: false`.
 	AllowNontransactional bool `yaml:"allow_nontransactional" default:"false"`
 }
 

@@ -30,6 +30,7 @@ func (m *Mapper) Message(msg *LogicalMessage, tx Tx, ev *event.Event, scratch []
 		return IgnoredNonTransactional, scratch, nil
 	}
 	m.start(ev, tx, prefix)
+	ev.NonTransactional = !msg.Transactional
 	outcome, problem := Publish, ""
 	if routed {
 		ev.Fields[event.Route], ev.Fields[event.Key] = cutRoute(rest)

@@ -92,8 +92,12 @@ func TestNonTransactionalMessagesAreIgnoredUnlessAllowed(t *testing.T) {
 			t.Error(o, err)
 		}
 		allow := newTestMapper(t, event.Forze, func(o *MapperOptions) { o.Messages.AllowNonTransactional = true })
-		if o, _, err := allow.Message(msg, testTx(), &ev, nil); o != Publish || err != nil {
-			t.Error(o, err)
+		if o, _, err := allow.Message(msg, testTx(), &ev, nil); o != Publish || err != nil || !ev.NonTransactional {
+			t.Error(o, err, ev.NonTransactional)
+		}
+		msg.Transactional = true
+		if o, _, err := allow.Message(msg, testTx(), &ev, nil); o != Publish || err != nil || ev.NonTransactional {
+			t.Error(o, err, ev.NonTransactional)
 		}
 	}
 }

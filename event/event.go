@@ -73,6 +73,9 @@ type Event struct {
 	Ordinal uint32
 	// CommitMicros is the commit time by the server's clock, microseconds since 1970 UTC.
 	CommitMicros int64
+	// NonTransactional: a logical message outside of any transaction. What it speaks
+	// of may have been rolled back, and it may have overtaken what was written before.
+	NonTransactional bool
 	// Refused is the poison error that the event met while it was read; it can only
 	// be refused, by the policy for poison. Usually nil.
 	Refused error

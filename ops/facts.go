@@ -35,6 +35,12 @@ func (f Facts) State(source string, from, to event.State, c event.Condition) {
 	}
 }
 
+// Truncated says that published tables were truncated, which loses no event.
+func (f Facts) Truncated(source string, n int) {
+	f.log.Info("truncate passed by: the rows that were committed before it are published all the same",
+		zap.String("source", source), zap.Int("truncates", n))
+}
+
 // Condition says that a reason for not being ready came up, or (an empty What)
 // that it is gone.
 func (f Facts) Condition(subject string, c event.Condition) {

@@ -63,7 +63,12 @@ func (s *Source) Published(events int, commitMicros int64) {
 }
 
 // Ignored counts rows or messages that are not for us. reason is one of a few fixed words.
-func (s *Source) Ignored(reason string, n int) { s.ignored.of(reason).Add(int64(n)) }
+func (s *Source) Ignored(reason string, n int) {
+	s.ignored.of(reason).Add(int64(n))
+	if reason == "truncate" {
+		s.ops.facts.Truncated(s.name, n)
+	}
+}
 
 // Deferred counts events that stay in the table for later.
 func (s *Source) Deferred(n int) { s.deferred.Add(int64(n)) }

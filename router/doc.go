@@ -15,11 +15,16 @@
 //
 //	forze_event_id forze_occurred_at forze_correlation_id forze_causation_id
 //	forze_execution_id forze_tenant_id forze_hlc traceparent
-//	<configured columns> <the message's own> <ce_…> walrelay_position forze_type
+//	<configured columns> <the message's own> <ce_…> walrelay_position
+//	walrelay_transactional forze_type
 //
 // For debezium and basic:
 //
-//	id traceparent <configured columns> <the message's own> <ce_…> walrelay_position type
+//	id traceparent <configured columns> <the message's own> <ce_…> walrelay_position
+//	walrelay_transactional type
+//
+// walrelay_transactional is there, with the value false, for logical messages
+// emitted outside of any transaction.
 //
 // Names that the preset, the route's envelope or walrelay itself use are
 // reserved: a message's own header of such a name is dropped, a configured one

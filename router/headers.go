@@ -53,6 +53,9 @@ func (r *Router) setHeaders(rec *event.Record, p *plan, ev *event.Event, when *t
 		scratch = r.appendPosition(scratch, ev)
 		h = append(h, event.Header{Key: headerPosition, Value: made(scratch, start)})
 	}
+	if ev.NonTransactional {
+		h = append(h, event.Header{Key: headerTransactional, Value: notTransactional})
+	}
 	h = add(h, r.typeHeader(), f[event.Type])
 	rec.Headers = h
 	if r.preset == event.Forze {
@@ -110,3 +113,5 @@ func checkText(rec *event.Record) *event.Error {
 	}
 	return nil
 }
+
+var notTransactional = []byte("false") // shared by all records; nobody writes to it

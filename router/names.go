@@ -28,6 +28,8 @@ const (
 	headerCETime        = "ce_time"
 
 	headerPosition = "walrelay_position"
+	// headerTransactional, with the value false, marks what was written outside of any transaction.
+	headerTransactional = "walrelay_transactional"
 
 	// ownPrefix is ours, whatever stands behind it.
 	ownPrefix = "walrelay_"

@@ -21,3 +21,17 @@ func TestPositionNamesSourceCommitAndOrdinal(t *testing.T) {
 		}
 	}
 }
+
+func TestOnlyWhatStandsOutsideOfTransactionsIsMarkedSo(t *testing.T) {
+	t.Parallel()
+	r := mustNew(t, Options{Source: "src", Schema: schema(t, event.Forze)})
+	for stray, want := range map[bool]string{true: "false", false: ""} {
+		ev := bareEvent()
+		ev.NonTransactional = stray
+		ev.Headers = []event.Header{{Key: headerTransactional, Value: []byte("forged")}}
+		rec, err := route(r, &ev)
+		if got := headerText(&rec, headerTransactional); err != nil || got != want {
+			t.Errorf("outside of any transaction %v: header %q, error %v, want %q", stray, got, err, want)
+		}
+	}
+}
