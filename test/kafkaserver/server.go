@@ -30,6 +30,9 @@ type Options struct {
 	// Authorizer refuses clients whatever no ACL allows. The test's own admin client
 	// may do all.
 	Authorizer bool
+	// Advertise gives the address that a node tells to clients under test, from the
+	// port it listens on: that of a proxy. It is called once per node.
+	Advertise func(port int) string
 	// HeapMB is the Java heap in MiB; zero means 512, with ServerClass 1024.
 	HeapMB int
 	// ServerClass compiles hot code fully: slower to warm up, faster then; for benchmarks.

@@ -21,7 +21,7 @@ func (s *Server) properties(n *node) string {
 		"controller.listener.names":      "CONTROLLER",
 		"inter.broker.listener.name":     "INTERNAL",
 		"listeners":                      n.listeners() + fmt.Sprintf(",CONTROLLER://127.0.0.1:%d", n.controller),
-		"advertised.listeners":           n.listeners(),
+		"advertised.listeners":           s.advertised(n),
 		"listener.security.protocol.map": "CLIENT:" + s.protocol() + ",INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT",
 		"log.dirs":                       n.data(),
 		"auto.create.topics.enable":      "false",
@@ -91,6 +91,14 @@ func (s *Server) voters() string {
 
 func (n *node) listeners() string {
 	return fmt.Sprintf("CLIENT://127.0.0.1:%d,INTERNAL://127.0.0.1:%d", n.client, n.internal)
+}
+
+// advertised are the listeners as the node tells them to clients.
+func (s *Server) advertised(n *node) string {
+	if s.opts.Advertise == nil {
+		return n.listeners()
+	}
+	return fmt.Sprintf("CLIENT://%s,INTERNAL://127.0.0.1:%d", s.opts.Advertise(n.client), n.internal)
 }
 
 func (s *Server) plainUsers() string {
