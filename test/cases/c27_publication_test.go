@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/walrelay/walrelay/test/kafkaserver"
 	"github.com/walrelay/walrelay/test/pgserver"
 	"github.com/walrelay/walrelay/test/rig"
 )
@@ -22,11 +23,14 @@ import (
 var narrowings = map[string]struct {
 	sql   string
 	words []string
+	// first is for a change under a running relay, where the row that follows may be
+	// met before the next check; then its first missing column is named.
+	first []string
 }{
-	"columns": {`alter publication %s set table outbox (id, payload)`, []string{"public.outbox", "event_id", "outbox_route", "ordering_key"}},
-	"filter":  {`alter publication %s set table outbox where (outbox_route = 'orders')`, []string{"public.outbox", "outbox_route = 'orders'"}},
-	"table":   {`alter publication %s drop table outbox`, []string{"public.outbox"}},
-	"inserts": {`alter publication %s set (publish = 'update')`, []string{"insert"}},
+	"columns": {`alter publication %s set table outbox (id, payload)`, []string{"public.outbox", "event_id", "outbox_route", "ordering_key"}, []string{"public.outbox", "event_id"}},
+	"filter":  {`alter publication %s set table outbox where (outbox_route = 'orders')`, []string{"public.outbox", "outbox_route = 'orders'"}, []string{"public.outbox", "outbox_route = 'orders'"}},
+	"table":   {`alter publication %s drop table outbox`, []string{"public.outbox"}, []string{"public.outbox"}},
+	"inserts": {`alter publication %s set (publish = 'update')`, []string{"insert"}, []string{"insert"}},
 }
 
 func TestC27NarrowPublicationIsRefusedAtStart(t *testing.T) {
@@ -63,10 +67,13 @@ func TestC27NarrowPublicationIsRefusedAtStart(t *testing.T) {
 func TestC27PublicationNarrowedLaterIsNoticedAndNothingPassedOver(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, v pgserver.Version) {
+		// A server of its own: others' commits would blur what a position has passed.
+		pg, k := pgserver.Start(t, pgserver.Options{Version: v}), kafkaserver.Shared(t)
 		for name, n := range narrowings {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				h, k := newRowsHouse(t, v, 1)
+				h := rig.NewHouse(t, pg, k.Brokers(), k.Topic(t, 1, nil))
+				h.Init(t)
 				r := h.Start(t)
 				l := newLedger(h)
 				l.write(t, "a", "b")
@@ -86,7 +93,7 @@ func TestC27PublicationNarrowedLaterIsNoticedAndNothingPassedOver(t *testing.T) 
 					if err != nil {
 						return err
 					}
-					for _, w := range n.words {
+					for _, w := range n.first {
 						if !strings.Contains(body, w) {
 							return fmt.Errorf("%q is not in %s", w, body)
 						}
