@@ -85,7 +85,16 @@ func demo(ctx context.Context, total int, t *tally, p *printer) (err error) {
 		return err
 	}
 	defer reader.close()
-	if err := write(ctx, st.databaseURL, total, t); err != nil {
+	writing, stopWriting := context.WithCancel(ctx)
+	defer stopWriting()
+	go func() {
+		select {
+		case <-st.relayEnded(): // nothing would arrive any more
+			stopWriting()
+		case <-writing.Done():
+		}
+	}()
+	if err := write(writing, st.databaseURL, total, t); err != nil {
 		return err
 	}
 	// What is committed has to arrive, also after ctrl-C.

@@ -46,7 +46,13 @@ func (st *stage) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(st.program, args...)
 	// In a process group of its own a ctrl-C does not reach it: we end it in order.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Env = append(os.Environ(), "WALRELAY_CONFIG="+st.configPath, "DATABASE_URL="+st.databaseURL)
+	for _, v := range os.Environ() {
+		// Variables win over the file: a broker of yours in one would get the demo's events.
+		if !strings.HasPrefix(v, "WALRELAY_") {
+			cmd.Env = append(cmd.Env, v)
+		}
+	}
+	cmd.Env = append(cmd.Env, "WALRELAY_CONFIG="+st.configPath, "DATABASE_URL="+st.databaseURL)
 	return cmd
 }
 

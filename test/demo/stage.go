@@ -72,7 +72,7 @@ func (st *stage) startPostgres() error {
 	// fsync stays on: the latency shown is that of commits which are durable.
 	pg, err := pgserver.Open(pgserver.Options{Version: pgserver.V18, Fsync: true})
 	if err != nil {
-		return fmt.Errorf("Postgres: %w", err)
+		return fmt.Errorf("starting Postgres: %w", err)
 	}
 	st.postgres, st.databaseURL = pg, pg.URL("postgres")
 	st.p.step("Postgres", fmt.Sprintf("%s on 127.0.0.1:%d, wal_level=logical", pg.Version().Release(), pg.Port()), began)
@@ -111,7 +111,7 @@ func goCommand() string {
 func (st *stage) startBroker() (err error) {
 	began := time.Now()
 	if st.broker, err = kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(partitions, topic)); err != nil {
-		return fmt.Errorf("broker: %w", err)
+		return fmt.Errorf("starting the broker: %w", err)
 	}
 	st.brokers = st.broker.ListenAddrs()
 	st.p.step("broker", fmt.Sprintf("%s, topic %s with %d partitions", strings.Join(st.brokers, ","), topic, partitions), began)
