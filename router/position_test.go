@@ -25,7 +25,7 @@ func TestPositionNamesSourceCommitAndOrdinal(t *testing.T) {
 func TestOnlyWhatStandsOutsideOfTransactionsIsMarkedSo(t *testing.T) {
 	t.Parallel()
 	r := mustNew(t, Options{Source: "src", Schema: schema(t, event.Forze)})
-	for stray, want := range map[bool]string{true: "false", false: ""} {
+	for stray, want := range map[bool]string{true: "false", false: "(absent)"} {
 		ev := bareEvent()
 		ev.NonTransactional = stray
 		ev.Headers = []event.Header{{Key: headerTransactional, Value: []byte("forged")}}
