@@ -112,7 +112,7 @@ func (p *pair) end(t *testing.T, confirmed event.LSN, at int) {
 	stopsClean(t, p.second)
 }
 
-func TestStandbyTakesOverFromAKilledRelayAndFromNoLivingOne(t *testing.T) {
+func TestC05StandbyTakesOverFromAKilledRelayAndFromNoLivingOne(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, v pgserver.Version) {
 		p := newPair(t, v)
@@ -144,7 +144,7 @@ func TestStandbyTakesOverFromAKilledRelayAndFromNoLivingOne(t *testing.T) {
 	})
 }
 
-func TestStandbyTakesOverFromARelayThatHangs(t *testing.T) {
+func TestC05StandbyTakesOverFromARelayThatHangs(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, v pgserver.Version) {
 		p := newPair(t, v)
@@ -163,7 +163,7 @@ func TestStandbyTakesOverFromARelayThatHangs(t *testing.T) {
 	}, pgserver.V18)
 }
 
-func TestStandbyTakesOverFromARelayWhosePacketsAreLost(t *testing.T) {
+func TestC05StandbyTakesOverFromARelayWhosePacketsAreLost(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, v pgserver.Version) {
 		p := newPair(t, v)

@@ -19,7 +19,7 @@ import (
 	"github.com/walrelay/walrelay/test/rig"
 )
 
-func TestStalledBrokerNeverEndsTheWalsender(t *testing.T) {
+func TestC07StalledBrokerNeverEndsTheWalsender(t *testing.T) {
 	t.Parallel()
 	k := kafkaserver.Start(t, kafkaserver.Options{})
 	const timeout = 3 * time.Second

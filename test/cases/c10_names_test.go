@@ -19,7 +19,7 @@ import (
 	"github.com/walrelay/walrelay/test/rig"
 )
 
-func TestStrangeNamesWorkOnTheFirstStartAndOnLaterOnes(t *testing.T) {
+func TestC10StrangeNamesWorkOnTheFirstStartAndOnLaterOnes(t *testing.T) {
 	t.Parallel()
 	names := []struct{ schema, table, publication string }{
 		{"Sales-EU", "Outbox.Order", "MyPub"},
@@ -58,7 +58,7 @@ func TestStrangeNamesWorkOnTheFirstStartAndOnLaterOnes(t *testing.T) {
 // yamlText quotes a text for YAML.
 func yamlText(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-func TestImpossibleSlotNameIsRefusedWithTheAlphabet(t *testing.T) {
+func TestC10ImpossibleSlotNameIsRefusedWithTheAlphabet(t *testing.T) {
 	t.Parallel()
 	k := kafkaserver.Shared(t)
 	h := rig.NewHouse(t, pgserver.Shared(t, pgserver.V18), k.Brokers(), "unused")

@@ -15,7 +15,7 @@ import (
 	"github.com/walrelay/walrelay/test/rig"
 )
 
-func TestKeepaliveNeverConfirmsWhatKafkaHasNotAcknowledged(t *testing.T) {
+func TestC15KeepaliveNeverConfirmsWhatKafkaHasNotAcknowledged(t *testing.T) {
 	t.Parallel()
 	k := kafkaserver.Start(t, kafkaserver.Options{})
 	const timeout = 4 * time.Second

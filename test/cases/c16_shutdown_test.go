@@ -19,7 +19,7 @@ import (
 	"github.com/walrelay/walrelay/test/rig"
 )
 
-func TestPostgresStopsWhileTheRelayIsIdleAndWhileKafkaIsStalled(t *testing.T) {
+func TestC16PostgresStopsWhileTheRelayIsIdleAndWhileKafkaIsStalled(t *testing.T) {
 	t.Parallel()
 	k := kafkaserver.Start(t, kafkaserver.Options{})
 	type scene struct {

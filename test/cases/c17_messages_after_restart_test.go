@@ -33,7 +33,7 @@ func (x *txn) emit(key string) {
 	x.exec("select pg_logical_emit_message(true, 'outbox', $1)", string(content))
 }
 
-func TestMessageBeforeACleanStopNeverComesAgain(t *testing.T) {
+func TestC17MessageBeforeACleanStopNeverComesAgain(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, v pgserver.Version) {
 		k := kafkaserver.Shared(t)
@@ -70,7 +70,7 @@ func TestMessageBeforeACleanStopNeverComesAgain(t *testing.T) {
 	})
 }
 
-func TestMessageWithoutAnIDHasTheSameOneWhoeverReadsIt(t *testing.T) {
+func TestC17MessageWithoutAnIDHasTheSameOneWhoeverReadsIt(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, v pgserver.Version) {
 		k := kafkaserver.Shared(t)

@@ -3,6 +3,7 @@ package cases
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -162,3 +163,23 @@ func neverPast(t testing.TB, looks []look, floor event.LSN) {
 
 // errNothingYet is for conditions that have nothing more to say.
 var errNothingYet = errors.New("nothing yet")
+
+// outboxTable is the application's own statement for the forze outbox, with other
+// types for some columns: name, type, name, type.
+func outboxTable(types ...string) string {
+	columns := []string{
+		"id", "uuid primary key", "outbox_route", "text", "event_id", "uuid", "event_type", "text",
+		"tenant_id", "uuid", "execution_id", "uuid", "correlation_id", "uuid", "causation_id", "uuid",
+		"occurred_at", "timestamptz", "payload", "jsonb", "status", "text", "created_at", "timestamptz",
+		"published_at", "timestamptz", "processing_at", "timestamptz", "available_at", "timestamptz",
+		"last_error", "text", "attempts", "int default 0", "ordering_key", "text", "traceparent", "text", "hlc", "bigint",
+	}
+	for i := 0; i < len(types); i += 2 {
+		columns[slices.Index(columns, types[i])+1] = types[i+1]
+	}
+	var b strings.Builder
+	for i := 0; i < len(columns); i += 2 {
+		b.WriteString(", " + columns[i] + " " + columns[i+1])
+	}
+	return "create table public.outbox (" + b.String()[2:] + ")"
+}
