@@ -7,9 +7,10 @@ import (
 
 const (
 	// spellWindow and spellBytes tell a busy spell from quiet times: so many bytes
-	// came within one window. 6 MB/s are far above what latency is noticed at.
+	// came within one window. 2 MB/s are more than 1 000 ordinary events a second,
+	// and little enough to be reached by a backlog on an overloaded machine.
 	spellWindow = 10 * time.Millisecond
-	spellBytes  = 64 << 10
+	spellBytes  = 20 << 10
 	// gulpBytes is what the kernel gathers in a busy spell before it wakes the pump,
 	// and gulpWait is how long less than that may lie there.
 	gulpBytes = 64 << 10

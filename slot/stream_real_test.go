@@ -324,3 +324,39 @@ func TestServerStopsAtOnceBesideAnIdleStream(t *testing.T) {
 }
 
 func TestMain(m *testing.M) { pgserver.Main(m) }
+
+// A transaction larger than all buffers together is cut twice in the middle.
+func TestTransactionThatABrokenConnectionToreGoesOnWhereItWasCut(t *testing.T) {
+	t.Parallel()
+	const rows = 150_000
+	for _, v := range []pgserver.Version{pgserver.V15, pgserver.V18} {
+		t.Run(v.String(), func(t *testing.T) {
+			t.Parallel()
+			o := newOutbox(t, pgserver.Shared(t, v))
+			o.opt.InFlightBytes = 2 << 20
+			r := o.open(t)
+			o.insert(t, "before")
+			r.keys(1, true)
+			o.exec(t, `insert into outbox (aggregate_type, aggregate_id, event_type, payload)
+				select 'orders', 'k' || n, 'Created', jsonb_build_object('pad', repeat('x', 300)) from generate_series(0, $1::int) n`, rows-1)
+			var got []string
+			for range 3 {
+				got = append(got, r.keys(rows/4, false)...)
+				o.exec(t, `select pg_terminate_backend(active_pid) from pg_replication_slots where slot_name = $1`, o.opt.Slot)
+			}
+			got = append(got, r.keys(rows-len(got), false)...)
+			if len(got) != rows {
+				t.Fatalf("%d events, want %d", len(got), rows)
+			}
+			for i, k := range got {
+				if want := fmt.Sprintf("k%d", i); k != want {
+					t.Fatalf("event %d is %s, want %s", i, k, want)
+				}
+			}
+			o.insert(t, "after")
+			if got := r.keys(1, true); !slices.Equal(got, []string{"after"}) {
+				t.Fatalf("read %q behind the torn transaction, want after", got)
+			}
+		})
+	}
+}

@@ -15,7 +15,7 @@ func tuneMemory(c *config.Config) {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return
 	}
-	limit := int64(48 << 20)
+	limit := int64(64 << 20)
 	for _, s := range c.Sources {
 		limit += int64(s.Value.Postgres.InFlightBytes)
 	}
