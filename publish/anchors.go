@@ -11,6 +11,7 @@ const (
 	AnchorVersion        event.Anchor = "kafka-version"
 	AnchorTLS            event.Anchor = "kafka-tls-files"
 	AnchorRetry          event.Anchor = "kafka-refuses-records"
+	AnchorStalled        event.Anchor = "kafka-stalled"
 	AnchorReplicas       event.Anchor = "kafka-replicas"
 	AnchorTopicMissing   event.Anchor = "topic-missing"
 	AnchorTopicConfig    event.Anchor = "topic-config"

@@ -83,10 +83,14 @@ func keepsPromises(cl *kgo.Client) error {
 		{"ManualFlushing", kgo.ManualFlushing},
 		{"AllowAutoTopicCreation", kgo.AllowAutoTopicCreation},
 		{"StopProducerOnDataLossDetected", kgo.StopProducerOnDataLossDetected},
+		{"DefaultProduceTopicAlways", kgo.DefaultProduceTopicAlways},
 	} {
 		if on, _ := cl.OptValue(forbidden.opt).(bool); on {
 			return usage("option "+forbidden.name+" is not compatible with publishing in order and without loss", "remove it")
 		}
+	}
+	if id, _ := cl.OptValue(kgo.TransactionalID).(string); id != "" {
+		return usage("option TransactionalID is not supported", "remove it")
 	}
 	if acks, _ := cl.OptValue(kgo.RequiredAcks).(kgo.Acks); acks != kgo.AllISRAcks() {
 		return usage("acks are not all", "remove the option")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -104,6 +105,7 @@ func TestLastingRefusalIsShownWithItsReason(t *testing.T) {
 		short.Remove()
 		r.wait("decided", r.decided(20))
 		inOrder(t, r.consume("a"))
+		pass(10 * time.Second)
 		if len(r.conditions) != 0 {
 			t.Errorf("conditions that stay: %v", r.conditions)
 		}
@@ -146,6 +148,36 @@ func TestCloseEndsWithinItsGraceWhenTheBrokerHangs(t *testing.T) {
 		r.mu.Unlock()
 		r.cluster.Close()
 		r.oneResultEach(101)
+	})
+}
+
+// C42: franz-go tries for ever without a word; the condition names topic and partition.
+func TestUnansweredRecordsAreShownWithinFifteenSeconds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, kfake.SeedTopics(1, "a"))
+		r.open()
+		r.publish(record("a", "k", 0), 0)
+		r.wait("decided", r.decided(1))
+		var answers atomic.Bool
+		r.cluster.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+			r.cluster.KeepControl()
+			return nil, nil, !answers.Load()
+		})
+		r.publish(record("a", "k", 1), 1)
+		pass(15 * time.Second)
+		r.mu.Lock()
+		if c := r.conditions["stalled/a"]; !strings.Contains(c.What, "1 records to partition 0") || c.Anchor != AnchorStalled {
+			t.Errorf("conditions are %v", r.conditions)
+		}
+		r.mu.Unlock()
+		answers.Store(true)
+		r.wait("decided", r.decided(2))
+		pass(10 * time.Second)
+		if len(r.conditions) != 0 {
+			t.Errorf("conditions that stay: %v", r.conditions)
+		}
+		r.close(2)
 	})
 }
 
@@ -236,7 +268,7 @@ func failNth(t *testing.T, nth int, kind *kerr.Error) (hit bool) {
 	r.open()
 	seen := 0
 	f := r.cluster.Fault(kfake.Fault{
-		Keys: []kmsg.Key{kmsg.Produce}, Err: kind, Count: 3, // a few in a row, then it is over
+		Keys: []kmsg.Key{kmsg.Produce}, Topic: "a", Err: kind, Count: 3, // a few in a row, then it is over
 		When: func(kmsg.Request) bool { seen++; return seen >= nth },
 	})
 	rng := rand.New(rand.NewPCG(uint64(nth), 7))

@@ -16,8 +16,9 @@ import (
 type hooks struct {
 	p *Publisher
 
-	down atomic.Bool // the condition "kafka" is set
-	mu   sync.Mutex  // keeps setting and clearing in order
+	answered atomic.Int64 // when a produce request was answered last, nanoseconds since 1970
+	down     atomic.Bool  // the condition "kafka" is set
+	mu       sync.Mutex   // keeps setting and clearing in order
 }
 
 var (
@@ -58,6 +59,7 @@ func (h *hooks) OnBrokerE2E(_ kgo.BrokerMetadata, key int16, e2e kgo.BrokerE2E) 
 		h.failed(err)
 		return
 	}
+	h.answered.Store(time.Now().UnixNano())
 	h.p.obs.latency(e2e.DurationE2E())
 	if h.down.Load() {
 		h.recovered()
@@ -66,6 +68,10 @@ func (h *hooks) OnBrokerE2E(_ kgo.BrokerMetadata, key int16, e2e kgo.BrokerE2E) 
 
 func (h *hooks) failed(err error) {
 	if h.p.ctx.Err() != nil || closedByUs(err) {
+		return
+	}
+	// One broker of several is down: what that holds up is told per topic.
+	if time.Since(time.Unix(0, h.answered.Load())) < unansweredFor {
 		return
 	}
 	h.mu.Lock()

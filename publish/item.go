@@ -119,19 +119,25 @@ func (it *item) Done() <-chan struct{} {
 	return nil
 }
 
-// caughtUp waits until n promises of the lane have run.
+// caughtUp waits until n promises of the lane have run. As a rule they are about to.
+// It waits for a signal and does not poll by the clock: in a test's bubble the clock
+// stands still while someone waits for the partition's lock.
 func (l *lane) caughtUp(n uint64) bool {
-	var since time.Time
-	for spins := 0; l.resolved.Load() < n; spins++ {
-		switch {
-		case spins < 200:
-			runtime.Gosched()
-		case spins == 200:
-			since = time.Now()
-		case time.Since(since) > guardPatience:
+	for range 50 {
+		if l.resolved.Load() >= n {
+			return true
+		}
+		runtime.Gosched()
+	}
+	l.watched.Store(true)
+	defer l.watched.Store(false)
+	patience := time.NewTimer(guardPatience)
+	defer patience.Stop()
+	for l.resolved.Load() < n {
+		select {
+		case <-l.progress:
+		case <-patience.C:
 			return false
-		default:
-			time.Sleep(20 * time.Microsecond)
 		}
 	}
 	return true

@@ -3,6 +3,7 @@ package publish
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // lane is one partition of one topic, and the order of its records.
@@ -24,6 +25,13 @@ type lane struct {
 	// buffered and resolved count what franz-go took into the partition and what it
 	// decided: resolved ≤ buffered. See item.Done.
 	buffered, resolved atomic.Uint64
+	// watched asks for a word in progress (capacity 1) whenever resolved moves.
+	watched  atomic.Bool
+	progress chan struct{}
+
+	// When resolved was last seen to move, and where: the table's goroutine's.
+	movedTo uint64
+	movedAt time.Time
 
 	signal chan struct{} // to the worker; capacity 1
 	purged int64         // topic.purges as the worker last saw it; the worker's
@@ -35,7 +43,7 @@ type lane struct {
 }
 
 func newLane(t *topic, sh *shape, part int32) *lane {
-	return &lane{topic: t, shape: sh, part: part, signal: make(chan struct{}, 1)}
+	return &lane{topic: t, shape: sh, part: part, signal: make(chan struct{}, 1), progress: make(chan struct{}, 1)}
 }
 
 // enter counts one record in if the lane is open and not retired. The caller then
@@ -113,6 +121,14 @@ func (l *lane) idle() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return !l.held.Load() && l.inflight.Load() == 0
+}
+
+// resolve counts one decision of franz-go's about the lane.
+func (l *lane) resolve() {
+	l.resolved.Add(1)
+	if l.watched.Load() {
+		wake(l.progress)
+	}
 }
 
 func wake(c chan struct{}) {

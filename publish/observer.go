@@ -20,7 +20,7 @@ type Observer struct {
 	// Retried counts records that are sent again after a failure.
 	Retried func(topic string, records int)
 	// Condition sets a reason for not being ready, or clears it with an empty What. Keys
-	// are "kafka", "kafka/tls", "kafka/producer" and "topic/<name>".
+	// are "kafka", "kafka/tls", "kafka/producer", "topic/<name>" and "stalled/<name>".
 	Condition func(key string, c event.Condition)
 	// PartitionsChanged reports that a topic's keys now spread over another number of partitions.
 	PartitionsChanged func(topic string, before, after int)

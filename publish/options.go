@@ -34,7 +34,8 @@ type Options struct {
 	Linger time.Duration
 	// Compression is none (default), lz4, zstd, snappy or gzip.
 	Compression string
-	// MaxInFlightRecords bounds what is taken and not yet decided; default 65 536.
+	// MaxInFlightRecords bounds what is taken and not yet decided; default 32 768.
+	// An item under way costs about 1 KiB besides its bytes.
 	MaxInFlightRecords int
 	// MaxInFlightBytes bounds keys, values and headers of the same; default 64 MiB.
 	// One record larger than that passes alone.
@@ -83,7 +84,7 @@ const DefaultLinger = 5 * time.Millisecond
 func (o Options) withDefaults() Options {
 	setDefault(&o.ClientID, "walrelay")
 	setDefault(&o.Compression, "none")
-	setDefault(&o.MaxInFlightRecords, 65_536)
+	setDefault(&o.MaxInFlightRecords, 32_768)
 	setDefault(&o.MaxInFlightBytes, 64<<20)
 	setDefault(&o.BatchMaxBytes, 1_000_000)
 	setDefault(&o.OnPoison, PoisonStop)

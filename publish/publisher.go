@@ -191,7 +191,7 @@ func (p *Publisher) decided(rec *kgo.Record, err error) {
 		l.fail(it, err)
 	}
 	if placed {
-		l.resolved.Add(1) // after fail: see item.Done
+		l.resolve() // after fail: see item.Done
 	}
 	l.leave()
 }

@@ -2,6 +2,7 @@ package publish
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -95,8 +96,24 @@ func (r *repair) judge(failed []*item, cause error) bool {
 		return true
 	default:
 		r.suspects, r.batch = 0, 1
+		if r.topic.shape.Load() != r.shape {
+			r.handBack()
+			return true
+		}
 		return r.wait(cause)
 	}
+}
+
+// handBack lets the records of a retired lane wait for the topic's next shape: the
+// partition may be gone for good. They were not written, and stay before all that
+// waits for the topic already.
+func (r *repair) handBack() {
+	r.topic.mu.Lock()
+	defer r.topic.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.topic.queue = slices.Concat(r.todo, r.queue, r.topic.queue)
+	r.todo, r.queue = nil, nil
 }
 
 // wait makes the reason known and pauses before the next attempt.

@@ -95,7 +95,8 @@ func (p *Publisher) tend() {
 		if len(due) > 0 {
 			p.look(due)
 		}
-		next := now.Add(p.opts.RefreshEvery)
+		p.lookForStalls(now)
+		next := now.Add(min(p.opts.RefreshEvery, unansweredFor/2))
 		for _, t := range *p.topics.Load() {
 			if t.name != "" && t.next.Before(next) {
 				next = t.next

@@ -165,6 +165,41 @@ func TestRecreatedTopicIsTakenUp(t *testing.T) {
 	})
 }
 
+// It may even have fewer partitions than before: what was meant for those that are gone is cut anew.
+func TestRecreatedTopicMayHaveFewerPartitions(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, kfake.SeedTopics(6, "a"))
+		r.opts.RefreshEvery = 5 * time.Second
+		r.open()
+		for i := range uint64(50) {
+			r.publish(record("a", fmt.Sprintf("k%d", i%10), i), i)
+		}
+		r.wait("decided", r.decided(50))
+		if err := r.cluster.DeleteTopic("a"); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.cluster.CreateTopic("a", 2, nil); err != nil {
+			t.Fatal(err)
+		}
+		for i := uint64(50); i < 200; i++ {
+			r.publish(record("a", fmt.Sprintf("k%d", i%10), i), i)
+			pass(100 * time.Millisecond)
+		}
+		r.wait("decided", r.decided(200))
+		got := r.consume("a")
+		if len(got) != 150 {
+			t.Errorf("%d arrived in the new topic, want 150", len(got))
+		}
+		inOrder(t, got)
+		pass(time.Minute)
+		if len(r.conditions) != 0 {
+			t.Errorf("conditions that stay: %v", r.conditions)
+		}
+		r.close(200)
+	})
+}
+
 func TestWeakReplicationIsWarnedOfOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
