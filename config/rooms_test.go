@@ -28,7 +28,7 @@ func TestEachRoomGetsItsOptions(t *testing.T) {
 
 	gotSlot, err := c.SlotOptions("orders")
 	wantSlot := slot.Options{
-		Source: "orders", DSN: "postgres://relay:pw12345@localhost:5432/shop?sslmode=disable", Slot: "my_slot", Publication: "My Pub", Role: "relay",
+		Source: "orders", Marker: c.Name + "/orders", DSN: "postgres://relay:pw12345@localhost:5432/shop?sslmode=disable", Slot: "my_slot", Publication: "My Pub", Role: "relay",
 		Tables:   []slot.Table{{Schema: "Sales-EU", Name: "Outbox.Order"}, {Schema: "public", Name: "outbox"}},
 		Messages: []string{"outbox", "a: b", "ü"}, AllowNonTransactional: true, Schema: schema, ExtraColumns: []string{"region", "b", "a"},
 		AllowRowFilter: true, Bookkeeping: slot.NoBookkeeping, StatusInterval: time.Second, CheckInterval: 250 * time.Millisecond,

@@ -12,6 +12,7 @@ func (c *Config) SlotOptions(source string) (slot.Options, error) {
 	pg := &s.Postgres
 	o := slot.Options{
 		Source:                source,
+		Marker:                c.Name + "/" + source,
 		DSN:                   pg.URL.Reveal(),
 		Role:                  pg.Role,
 		Slot:                  pg.Slot,

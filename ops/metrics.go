@@ -66,7 +66,7 @@ var (
 	metricPosition      = family("position_bytes", Gauge, "Log position (LSN) as a number of bytes, per rung of the ladder: server, sent, received, published, confirmed, restart.", "source", "rung")
 	metricLagBytes      = family("lag_bytes", Gauge, "Bytes of log between the server's head and the rung: sent, received, published, confirmed.", "source", "rung")
 	metricLagSeconds    = family("lag_seconds", Gauge, "Upper bound for the age of the oldest commit that is not yet acknowledged by Kafka; 0 when all that the server has is published. Compares the server's clock with ours. Absent on a standby and before the first contact.", "source")
-	metricFlightBytes   = family("in_flight_bytes", Gauge, "Payload bytes that were read and are not yet acknowledged.", "source")
+	metricFlightBytes   = family("in_flight_bytes", Gauge, "Memory held for events that were read and are not yet acknowledged, the read buffer included.", "source")
 	metricFlightEvents  = family("in_flight_events", Gauge, "Events that were read and are not yet acknowledged.", "source")
 	metricReceived      = family("events_received_total", Counter, "Events taken from the source.", "source")
 	metricReceivedBytes = family("events_received_bytes_total", Counter, "Payload bytes taken from the source.", "source")

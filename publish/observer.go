@@ -14,7 +14,7 @@ type Observer struct {
 	// Latency is one produce request's time from writing to the answer.
 	Latency func(d time.Duration)
 	// Refused counts a record that can never be published as it is; reason is one of few words.
-	Refused func(topic, reason string)
+	Refused func(source, topic, reason string)
 	// DeadLettered counts a dead letter that the broker acknowledged.
 	DeadLettered func(topic string)
 	// Retried counts records that are sent again after a failure.
@@ -42,9 +42,9 @@ func (o *Observer) latency(d time.Duration) {
 	}
 }
 
-func (o *Observer) refused(topic, reason string) {
+func (o *Observer) refused(source, topic, reason string) {
 	if o.Refused != nil {
-		o.Refused(topic, reason)
+		o.Refused(source, topic, reason)
 	}
 }
 

@@ -56,6 +56,10 @@ type Options struct {
 	PinPartitions map[string]int
 
 	// OnPoison is PoisonStop by default.
+	// Topics are looked at from the start, so that what is wrong with them shows
+	// before the first event comes. Others are looked at when a record needs them.
+	Topics []string
+
 	OnPoison PoisonPolicy
 	// DLQTopic receives the dead letters; required for PoisonDLQ.
 	DLQTopic string

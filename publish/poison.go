@@ -12,7 +12,7 @@ import (
 // and delivers its result. Nothing of the lane is under way. It answers false
 // when the publisher is closed meanwhile.
 func (p *Publisher) poisoned(l *lane, it *item, why error, reason string) bool {
-	p.obs.refused(l.topic.name, reason)
+	p.obs.refused(it.origin.Source, l.topic.name, reason)
 	if p.opts.OnPoison == PoisonDLQ {
 		err := p.deadLetter(l.topic, it, why)
 		switch {

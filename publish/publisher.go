@@ -70,6 +70,11 @@ func Open(ctx context.Context, opts Options, obs Observer) (*Publisher, error) {
 	if opts.OnPoison == PoisonDLQ {
 		p.addTopic(opts.DLQTopic, nil)
 	}
+	for _, name := range opts.Topics {
+		if legalTopic(name) {
+			p.addTopic(name, nil)
+		}
+	}
 	p.start(p.tend)
 	return p, nil
 }

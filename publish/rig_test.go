@@ -85,7 +85,7 @@ func newRig(t testing.TB, opts ...kfake.Opt) *rig {
 			r.cuts = append(r.cuts, [2]int{before, after})
 		},
 		DeadLettered: func(string) { r.mu.Lock(); r.letters++; r.mu.Unlock() },
-		Refused: func(_, reason string) {
+		Refused: func(_, _, reason string) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.refused = append(r.refused, reason)
@@ -102,6 +102,13 @@ func (r *rig) open() {
 		r.t.Fatal(err)
 	}
 	r.pub = pub
+}
+
+// condition is the one that stands under a key now.
+func (r *rig) condition(key string) event.Condition {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.conditions[key]
 }
 
 // close ends the publisher and the cluster, and checks that each ticket below n had one result.

@@ -92,7 +92,7 @@ func (p *Publisher) tend() {
 				due = append(due, t)
 			}
 		}
-		if len(due) > 0 {
+		if len(due) > 0 || !p.mayProduce {
 			p.look(due)
 		}
 		p.lookForStalls(now)
@@ -121,7 +121,7 @@ func (p *Publisher) look(due []*topic) {
 			p.obs.condition("kafka/producer", event.Condition{})
 		}
 	}
-	if err == nil {
+	if err == nil && len(names) > 0 {
 		all, err = describe(ctx, p.main, names)
 	}
 	now := time.Now()

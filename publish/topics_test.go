@@ -248,3 +248,36 @@ func (r *rig) grow(topic string, to int) {
 		r.t.Fatal(err)
 	}
 }
+
+func TestNamedTopicsAreLookedAtBeforeTheFirstRecord(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, kfake.SeedTopics(3, "a"))
+		r.opts.Topics = []string{"a", "missing"}
+		r.open()
+		time.Sleep(10 * time.Second) // of the bubble
+		synctest.Wait()
+		if c := r.condition("topic/missing"); c.What == "" || !strings.Contains(c.What, "missing") {
+			t.Errorf("condition %+v, want the missing topic's name", c)
+		}
+		if c := r.condition("topic/a"); c.What != "" {
+			t.Errorf("condition %+v of a topic that is there", c)
+		}
+		r.close(0)
+	})
+}
+
+func TestForbiddenProducerShowsBeforeTheFirstRecord(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, kfake.SeedTopics(3, "a"))
+		r.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.InitProducerID}, Err: kerr.ClusterAuthorizationFailed, Count: -1})
+		r.open()
+		time.Sleep(10 * time.Second) // of the bubble
+		synctest.Wait()
+		if c := r.condition("kafka/producer"); c.What == "" {
+			t.Error("no condition although the producer is forbidden")
+		}
+		r.close(0)
+	})
+}

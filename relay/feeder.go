@@ -135,6 +135,7 @@ func (f *feed) abandon(soft context.Context) bool {
 	defer cancel()
 	_ = src.Close(closeCtx)
 	f.window.Store(ack.NewWindow(f.r.opt.Window))
+	f.failed.Store(0) // they are read again
 	f.open = false
 	return true
 }

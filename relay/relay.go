@@ -83,8 +83,12 @@ func (r *Relay) wakeCommitter() {
 	}
 }
 
-// UnderWay is the number of events of a source that have no result yet.
-func (r *Relay) UnderWay(source int) int64 { return r.feeds[source].underWay.Load() }
+// Unsettled is the number of events of a source that were read and are not
+// acknowledged: under way, or given back with an error.
+func (r *Relay) Unsettled(source int) int64 {
+	f := r.feeds[source]
+	return f.underWay.Load() + f.failed.Load()
+}
 
 // Run relays until ctx is cancelled and everything that was read is settled; it
 // returns nil then, or an error of FaultUnacknowledged when the grace was too

@@ -52,7 +52,9 @@ func Judge(marker *Marker, f Facts) (Start, error) {
 	case s.Confirmed <= marker.Confirmed && marker.Slot == s.Name:
 		return Start{At: marker.Confirmed, Note: fmt.Sprintf("going on at the marker; the slot says %s", s.Confirmed)}, nil
 	case s.Confirmed <= marker.Confirmed:
-		return Start{At: marker.Confirmed, Note: fmt.Sprintf("going on at the marker, which slot %s wrote; slot %s begins at %s", marker.Slot, s.Name, s.Confirmed)}, nil
+		// The marker is another slot's. Should it be another relay's too, its position
+		// says nothing of what this one has published: repeat rather than skip.
+		return Start{At: s.Confirmed, Note: fmt.Sprintf("going on at slot %s; the marker was written for slot %s, at %s", s.Name, marker.Slot, marker.Confirmed)}, nil
 	case confirmedByShutdown(s.Confirmed, f):
 		return Start{At: s.Confirmed, Note: fmt.Sprintf("going on at the slot, which the server's shutdown advanced from %s", marker.Confirmed)}, nil
 	}

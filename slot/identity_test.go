@@ -45,7 +45,7 @@ func TestJudgeStartsAtTheGreaterMemoryOrNamesTheGap(t *testing.T) {
 		{"the slot went back in a restart", remembered(500), served(400), 500, "", "the slot says 0/190"},
 		{"marker at the end of the log", remembered(1000), served(400), 1000, "", ""},
 		{"marker beyond the log", remembered(1001), served(400), 0, AnchorLogWentBack, "0/3E9"},
-		{"slot of another name, no gap", func() *Marker { m := remembered(500); m.Slot = "old"; return m }(), served(400), 500, "", "old"},
+		{"slot of another name, no gap", func() *Marker { m := remembered(500); m.Slot = "old"; return m }(), served(400), 400, "", "old"},
 
 		{"slot advanced", remembered(500), served(600), 0, AnchorSlotAdvanced, "0/1F4"},
 		{"slot of another name, begins later", func() *Marker { m := remembered(500); m.Slot = "old"; return m }(), served(600), 0, AnchorSlotAdvanced, ""},

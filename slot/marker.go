@@ -41,7 +41,7 @@ func ReadMarker(ctx context.Context, db DB, o Options) (*Marker, error) {
 	}
 	var m Marker
 	var confirmed string
-	err := db.QueryRow(ctx, `select system_identifier, timeline, slot, confirmed_lsn::text, phase, publication from `+o.MarkerTable().SQL()+` where name = $1`, o.Source).
+	err := db.QueryRow(ctx, `select system_identifier, timeline, slot, confirmed_lsn::text, phase, publication from `+o.MarkerTable().SQL()+` where name = $1`, o.Marker).
 		Scan(&m.SystemID, &m.Timeline, &m.Slot, &confirmed, &m.Phase, &m.Publication)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
@@ -83,7 +83,7 @@ func putMarker(ctx context.Context, db DB, o Options, m Marker, where string) er
 			slot = excluded.slot, confirmed_lsn = excluded.confirmed_lsn, phase = excluded.phase,
 			publication = excluded.publication, updated_at = excluded.updated_at%s`,
 		o.MarkerTable().SQL(), where),
-		o.Source, m.SystemID, m.Timeline, m.Slot, m.Confirmed.String(), m.Phase, m.Publication)
+		o.Marker, m.SystemID, m.Timeline, m.Slot, m.Confirmed.String(), m.Phase, m.Publication)
 	if err != nil {
 		return Classify(err, o.scene("writing the marker"))
 	}

@@ -22,8 +22,11 @@ const maxName = 63
 // Options say which log is read, and how. The zero values of everything below
 // Tables and Messages get their defaults from WithDefaults.
 type Options struct {
-	// Source is the name in the configuration; it is the key of the marker.
+	// Source is the name in the configuration.
 	Source string
+	// Marker is the key of the marker's row; it must differ between two relays on one
+	// database (Source).
+	Marker string
 	// DSN is a URL or keyword connection string. It may hold a password: it is never printed.
 	DSN string
 	// Slot and Publication default to walrelay_<source>.
@@ -86,6 +89,7 @@ func (o Options) WithDefaults() Options {
 	fill(&o.ReconnectMax, 5*time.Second)
 	fill(&o.MaxEventBytes, 64<<20)
 	fill(&o.InFlightBytes, 32<<20)
+	fill(&o.Marker, o.Source)
 	fill(&o.ApplicationName, cut("walrelay/"+o.Source))
 	return o
 }

@@ -61,8 +61,13 @@ func assemble(ctx context.Context, c *config.Config, log *ops.Log, exitOnHalt bo
 	}
 	popt := c.PublishOptions()
 	popt.Result = h.relay.Result
+	topics, _, err := knownTopics(c)
+	if err != nil {
+		return nil, err
+	}
+	popt.Topics = topics
 	popt.Extra = append(popt.Extra, kgo.WithLogger(kzap.New(log.Logger.Named("kafka"), kzap.Level(kgo.LogLevelWarn))))
-	pub, err := publish.Open(ctx, popt, brokerObserver(o))
+	pub, err := publish.Open(ctx, popt, brokerObserver(o, rooms))
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +170,7 @@ func (r *sourceRoom) inFlight() (bytes, events int64) {
 	if s == nil {
 		return 0, 0
 	}
-	return s.InFlightBytes(), r.relay.Load().UnderWay(r.index)
+	return s.InFlightBytes(), r.relay.Load().Unsettled(r.index)
 }
 
 func relayObserver(o *ops.Ops, rooms map[string]*sourceRoom) relay.Observer {
@@ -183,11 +188,12 @@ func relayObserver(o *ops.Ops, rooms map[string]*sourceRoom) relay.Observer {
 	}
 }
 
-func brokerObserver(o *ops.Ops) publish.Observer {
+func brokerObserver(o *ops.Ops, rooms map[string]*sourceRoom) publish.Observer {
 	b := o.Broker()
 	return publish.Observer{
 		Published:         b.Published,
 		Latency:           b.Latency,
+		Refused:           func(source, topic, reason string) { rooms[source].view.Refused(topic, reason) },
 		DeadLettered:      b.DeadLettered,
 		Retried:           b.Retried,
 		Condition:         b.Condition,
