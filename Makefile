@@ -58,7 +58,7 @@ bench: deps ## measure against real servers
 	$(GO) run ./test/bench
 
 demo: ## see it work: servers, an application, the relay, an account
-	GO=$(GO) $(GO) run ./test/demo
+	CGO_ENABLED=0 GO=$(GO) $(GO) run ./test/demo
 
 clean: ## remove what was built; fetched servers stay in .cache
 	rm -rf bin

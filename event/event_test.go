@@ -35,8 +35,12 @@ func TestPositionsOfOneSourceAreOrdered(t *testing.T) {
 		a, b Position
 		want int
 	}{
-		{Position{}, AtLSN(1), -1}, {AtLSN(2), AtLSN(2), 0}, {AtLSN(3), AtLSN(2), 1},
-		{AtToken("82"), AtToken("83"), -1}, {AtToken("82"), AtToken("82"), 0}, {Position{}, AtToken("8"), -1},
+		{Position{}, AtLSN(1), -1},
+		{AtLSN(2), AtLSN(2), 0},
+		{AtLSN(3), AtLSN(2), 1},
+		{AtToken("82"), AtToken("83"), -1},
+		{AtToken("82"), AtToken("82"), 0},
+		{Position{}, AtToken("8"), -1},
 	} {
 		if got := c.a.Compare(c.b); got != c.want {
 			t.Errorf("%s against %s: %d, want %d", c.a, c.b, got, c.want)

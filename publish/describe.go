@@ -33,7 +33,7 @@ func describe(ctx context.Context, cl *kgo.Client, names []string) (map[string]*
 	req.IncludeTopicAuthorizedOperations = true
 	for _, name := range names {
 		t := kmsg.NewMetadataRequestTopic()
-		t.Topic = kmsg.StringPtr(name)
+		t.Topic = new(name)
 		req.Topics = append(req.Topics, t)
 	}
 	resp, err := req.RequestWith(ctx, cl)

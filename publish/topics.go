@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"time"
 
@@ -61,9 +62,7 @@ func (p *Publisher) addTopic(key string, prepare func(*topic)) *topic {
 		prepare(t)
 	}
 	after := make(map[string]*topic, len(before)+1)
-	for k, v := range before {
-		after[k] = v
-	}
+	maps.Copy(after, before)
 	after[key] = t
 	p.topics.Store(&after)
 	wake(p.wake)
