@@ -113,7 +113,8 @@ type reading struct {
 	s      *slot.Stream
 	once   sync.Once
 	states chan event.State
-	last   event.Position
+	last   event.Position // confirmed
+	end    event.Position // read, confirmed or not
 	inTx   bool // a transaction is half read
 }
 
@@ -160,6 +161,9 @@ func (r *reading) keys(n int, confirm bool) []string {
 func (r *reading) settle(b *event.Batch, confirm bool) {
 	for _, sp := range b.Spans {
 		r.inTx = !sp.Done
+		if sp.Done {
+			r.end = sp.End
+		}
 		if sp.Done && confirm {
 			r.last = sp.End
 			r.s.Confirm(sp.End)
@@ -251,6 +255,14 @@ func TestBrokenConnectionRepeatsNothingInOneProcess(t *testing.T) {
 		r := o.open(t)
 		o.insert(t, "a")
 		r.keys(1, false) // under way: neither acknowledged nor confirmed
+		for r.inTx {
+			b, err := r.s.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.settle(b, false)
+		}
+		underWay := r.end.LSN
 		var want []string
 		for i := range 5 {
 			o.exec(t, `select pg_terminate_backend(active_pid) from pg_replication_slots where slot_name = $1`, o.opt.Slot)
@@ -260,6 +272,10 @@ func TestBrokenConnectionRepeatsNothingInOneProcess(t *testing.T) {
 		}
 		if got := r.keys(len(want), false); !slices.Equal(got, want) {
 			t.Fatalf("%d events came, want exactly the %d that were written, in order", len(got), len(want))
+		}
+		r.close()
+		if got := o.confirmed(t); got >= underWay {
+			t.Fatalf("the server confirms %s although the event that ends at %s is under way", got, underWay)
 		}
 	})
 }
