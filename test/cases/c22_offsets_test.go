@@ -7,6 +7,9 @@ package cases
 // Ideal: whatever time zone the role or the database has, and so whatever shape
 // of offset the server prints (`+00`, `+05:30`, `+05:53:28`), the same instant is
 // published; nothing is lost.
+//
+// Two things see to it, each by itself: the relay asks for UTC on its connection,
+// and reads whatever offset comes.
 
 import (
 	"context"

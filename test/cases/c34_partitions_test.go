@@ -7,6 +7,9 @@ package cases
 // Ideal: the change is in the log and in a metric with old and new count; of each
 // key the last record in the old partition was acknowledged before the first in
 // the new one is sent; the count can be pinned.
+//
+// One broker takes requests in turn and so helps to keep that order; that the relay
+// itself waits is shown in package publish (TestMorePartitionsWaitForWhatIsUnderWay).
 
 import (
 	"fmt"
