@@ -81,13 +81,15 @@ func (p *pair) tookOver(t *testing.T, since time.Time) (confirmed event.LSN) {
 		return nil
 	})
 	t.Logf("%s after the first was gone, the second had the slot", time.Since(since).Round(10*time.Millisecond))
-	for _, l := range p.slot.seen() {
-		if l.pid != 0 && l.pid != p.holder {
-			return confirmed
+	rig.Eventually(t, "the watch seeing it", 10*time.Second, func() error {
+		for _, l := range p.slot.seen() {
+			if l.pid != 0 && l.pid != p.holder {
+				return nil
+			}
+			confirmed = l.confirmed
 		}
-		confirmed = l.confirmed
-	}
-	t.Error("nobody saw the take-over")
+		return errNothingYet
+	})
 	return confirmed
 }
 

@@ -40,7 +40,7 @@ func TestC08SetUpMakesThePublicationBeforeTheSlot(t *testing.T) {
 func TestC08PublicationYoungerThanTheSlotIsNamedAndNothingIsDropped(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, v pgserver.Version) {
-		pg := pgserver.Shared(t, v)
+		pg := pgserver.Start(t, pgserver.Options{Version: v})
 		k := kafkaserver.Shared(t)
 		h := rig.NewHouse(t, pg, k.Brokers(), k.Topic(t, 3, nil))
 		// By hand, in the wrong order: table, slot, row, publication.

@@ -48,7 +48,7 @@ func TestC12EnumDomainAndOriginAreDeliveredLikeAnyRow(t *testing.T) {
 func TestC12UnknownKindHaltsWithItsByteAndPlaceAndConfirmsNothing(t *testing.T) {
 	t.Parallel()
 	k := kafkaserver.Shared(t)
-	pg := pgserver.Shared(t, pgserver.V18)
+	pg := pgserver.Start(t, pgserver.Options{})
 	h := rig.NewHouse(t, pg, k.Brokers(), k.Topic(t, 3, nil))
 	h.Init(t)
 	l := newLedger(h)

@@ -7,6 +7,7 @@ package cases
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -55,23 +56,17 @@ func TestC15KeepaliveNeverConfirmsWhatKafkaHasNotAcknowledged(t *testing.T) {
 		s.r.Kill()
 		looks := s.slot.stop()
 		neverPast(t, looks, s.l.floor(10))
-		if n := len(looks); n > 0 && !looks[n-1].replied.After(paused) {
-			t.Errorf("the last status message is of %s, before the pause: the test tests nothing", looks[n-1].replied)
+		if !slices.ContainsFunc(looks, func(l look) bool { return l.replied.After(paused.Add(timeout)) }) {
+			t.Error("no status message was seen while the broker was paused: the test tests nothing")
 		}
 	}
 	k.Continue(t)
 	for _, s := range scenes {
-		slot := watchSlot(t, s.h)
 		r := s.h.Start(t)
 		s.l.drained(t, 60*time.Second)
 		// What the killed relay had sent, and the broker took in when it woke up.
 		v := s.l.judge(t, k.Consume(t, s.h.Topic), 1000)
-		t.Logf("%s: %s", s.h.PG.Version(), v)
-		for _, l := range slot.stop() {
-			if l.confirmed == 0 {
-				t.Error("the slot is gone")
-			}
-		}
+		t.Logf("%s: %d duplicates", s.h.PG.Version(), v.Duplicates)
 		stopsClean(t, r)
 	}
 }

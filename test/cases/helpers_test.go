@@ -87,6 +87,12 @@ func watchSlot(t testing.TB, h *rig.House) *watch {
 	w := &watch{quit: make(chan struct{}), done: make(chan struct{})}
 	go w.run(h)
 	t.Cleanup(func() { w.stop() })
+	rig.Eventually(t, "a look at the slot", 20*time.Second, func() error {
+		if len(w.seen()) == 0 {
+			return errNothingYet
+		}
+		return nil
+	})
 	return w
 }
 
@@ -147,7 +153,9 @@ func (w *watch) stop() []look {
 	return w.seen()
 }
 
-// neverPast fails the test if the slot was ever confirmed beyond a place.
+// neverPast fails the test if the slot was ever confirmed beyond a place. The
+// test needs a server of its own: on a shared one others commit between the
+// floor of a transaction and its commit.
 func neverPast(t testing.TB, looks []look, floor event.LSN) {
 	t.Helper()
 	if len(looks) == 0 {
