@@ -41,6 +41,9 @@ type Facts struct {
 	// Rows may carry a leaf's name, namely those that were written before the
 	// publication was set to publish via the root.
 	LeafTables []Table
+	// Lacking is a required column that a table does not have now: rows written from
+	// now on will stop the stream, those in the log may be older and whole.
+	Lacking *event.Error
 }
 
 // SlotFacts are a row of pg_replication_slots.

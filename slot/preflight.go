@@ -105,7 +105,15 @@ func VerifyForStream(ctx context.Context, conn *pgx.Conn, o Options) (Facts, err
 	if !v.unusable && !v.InRecovery {
 		findings = append(findings, v.roleFindings()...)
 		findings = append(findings, v.bookkeepingFindings(o)...)
-		findings = append(findings, v.tableFindings(o)...)
+		for i := range v.tables {
+			t := &v.tables[i]
+			if e := t.unfit(o); e != nil {
+				findings = append(findings, failing("table "+t.String(), "unfit", "a table that can be read", e))
+			}
+			if e := t.lacking(o); e != nil && v.Facts.Lacking == nil {
+				v.Facts.Lacking = e
+			}
+		}
 		findings = append(findings, v.publicationFinding(o))
 		if v.Slot.Exists {
 			findings = append(findings, v.slotFindings(o)...)

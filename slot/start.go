@@ -152,6 +152,13 @@ func (s *Stream) begin(ctx context.Context) (Facts, Start, error) {
 	if facts.Slot.Active {
 		return facts, Start{}, activeError(s.opt, facts)
 	}
+	if s.obs.Warning != nil {
+		lacking := event.Condition{}
+		if facts.Lacking != nil {
+			lacking = event.ConditionOf(facts.Lacking)
+		}
+		s.obs.Warning("columns", lacking)
+	}
 	print, err := fingerprint(ctx, conn, s.opt)
 	if err != nil {
 		return facts, Start{}, err

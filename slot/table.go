@@ -149,6 +149,29 @@ var (
 
 // judge says what makes the table unfit for the stream; nil: nothing.
 func (t *tableInfo) judge(o Options) *event.Error {
+	if e := t.unfit(o); e != nil {
+		return e
+	}
+	return t.lacking(o)
+}
+
+// lacking names the first required column that the table does not have now. Rows
+// in the log may be older than that and have it: each is read in its own shape.
+func (t *tableInfo) lacking(o Options) *event.Error {
+	for f, column := range o.Schema.Columns {
+		if _, ok := t.column(column); ok || column == "" || !o.Schema.Required[f] {
+			continue
+		}
+		field := event.Field(f)
+		return precondition(AnchorTable,
+			fmt.Sprintf("table %s has no column %s, which schema %s needs for %s", t.Table, quoteIfNeeded(column), o.Schema.Preset, field),
+			fmt.Sprintf("add the column, or map %s to another one under schema.columns", field))
+	}
+	return nil
+}
+
+// unfit says what makes it unfit besides columns that are not there.
+func (t *tableInfo) unfit(o Options) *event.Error {
 	bad := func(remedy, format string, a ...any) *event.Error {
 		return precondition(AnchorTable, fmt.Sprintf("table %s ", t.Table)+fmt.Sprintf(format, a...), remedy)
 	}
@@ -171,11 +194,7 @@ func (t *tableInfo) judge(o Options) *event.Error {
 		c, ok := t.column(column)
 		field := event.Field(f)
 		if !ok {
-			if o.Schema.Required[f] {
-				return bad(fmt.Sprintf("add the column, or map %s to another one under schema.columns", field),
-					"has no column %s, which schema %s needs for %s", quoteIfNeeded(column), o.Schema.Preset, field)
-			}
-			continue
+			continue // lacking says whether that matters
 		}
 		if want := fits[f]; want != nil && c.kind == "b" && !slices.Contains(want, c.base) {
 			return bad("change the column's type, or map another column under schema.columns",
