@@ -231,45 +231,65 @@ func TestEndOfLogConfirmedAtShutdownIsNoGap(t *testing.T) {
 				for range 5 {
 					run(t, conn, `insert into outbox (aggregate_type, aggregate_id, event_type, payload) values ('order', '1', 'created', '{}')`)
 				}
-				// All five are published and the marker says so.
-				end, err := event.ParseLSN(ask[string](t, conn, "select pg_current_wal_insert_lsn()::text"))
-				if err != nil {
-					t.Fatal(err)
+				// On a busy machine the server may be gone before the client has answered.
+				for range 3 {
+					if shutdownMovesTheSlot(t, srv, v, o) {
+						return
+					}
 				}
-				before, err := slot.VerifyForStream(t.Context(), conn, o)
-				if err != nil {
-					t.Fatal(err)
-				}
-				marker := slot.Marker{SystemID: before.SystemID, Timeline: before.Timeline, Slot: o.Slot, Confirmed: end, Phase: slot.PhaseStreaming}
-				if err := slot.WriteMarker(t.Context(), conn, o, marker); err != nil {
-					t.Fatal(err)
-				}
-				stream, err := begin(t, o, end)
-				if err != nil {
-					t.Fatal(err)
-				}
-				ended := make(chan event.LSN)
-				go func() { ended <- confirmAll(stream, end) }()
-				if took := srv.Stop(t, pgserver.Fast); took > 10*time.Second {
-					t.Fatalf("the shutdown took %v", took)
-				}
-				last := <-ended
-				srv.StartAgain(t)
-				conn = connect(t, o)
-				after, err := slot.VerifyForStream(t.Context(), conn, o)
-				if err != nil {
-					t.Fatal(err)
-				}
-				start, err := slot.Judge(&marker, after)
-				if err != nil {
-					t.Fatalf("the client confirmed %s; after the restart: %v (checkpoint %s)", last, err, after.ShutdownCheckpoint)
-				}
-				if v >= pgserver.V17 && (after.Slot.Confirmed <= end || !strings.Contains(start.Note, "shutdown")) {
-					t.Errorf("nothing was tested: slot at %s, marker at %s, %s", after.Slot.Confirmed, end, start.Note)
-				}
+				t.Error("nothing was tested: the slot never passed the marker")
 			})
 		}
 	}
+}
+
+// shutdownMovesTheSlot stops the server beside a client that confirms all, starts
+// it again and judges; it reports whether the slot passed the marker thereby.
+func shutdownMovesTheSlot(t *testing.T, srv *pgserver.Server, v pgserver.Version, o slot.Options) bool {
+	conn := connect(t, o)
+	// All five are published and the marker says so.
+	end, err := event.ParseLSN(ask[string](t, conn, "select pg_current_wal_insert_lsn()::text"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := slot.VerifyForStream(t.Context(), conn, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	marker := slot.Marker{SystemID: before.SystemID, Timeline: before.Timeline, Slot: o.Slot, Confirmed: end, Phase: slot.PhaseStreaming}
+	if err := slot.WriteMarker(t.Context(), conn, o, marker); err != nil {
+		t.Fatal(err)
+	}
+	stream, err := begin(t, o, end)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan event.LSN)
+	go func() { ended <- confirmAll(stream, end) }()
+	if took := srv.Stop(t, pgserver.Fast); took > 10*time.Second {
+		t.Fatalf("the shutdown took %v", took)
+	}
+	last := <-ended
+	srv.StartAgain(t)
+	conn = connect(t, o)
+	after, err := slot.VerifyForStream(t.Context(), conn, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start, err := slot.Judge(&marker, after)
+	if err != nil {
+		t.Fatalf("the client confirmed %s; after the restart: %v (checkpoint %s)", last, err, after.ShutdownCheckpoint)
+	}
+	if v < pgserver.V17 {
+		return true // there the slot goes back at a restart
+	}
+	if after.Slot.Confirmed <= end {
+		return false
+	}
+	if !strings.Contains(start.Note, "shutdown") {
+		t.Errorf("slot at %s, marker at %s, %s", after.Slot.Confirmed, end, start.Note)
+	}
+	return true
 }
 
 // confirmAll confirms the end of the log whenever the server mentions it, until

@@ -238,7 +238,6 @@ func TestTableThatTheLogCannotBringIsRefused(t *testing.T) {
 	srv := pgserver.Shared(t, pgserver.V18)
 	for _, c := range []struct{ sql, want string }{
 		{"alter table outbox set unlogged", "unlogged"},
-		{"alter table outbox rename payload to body", "no column payload"},
 		{"alter table outbox rename to elsewhere", "does not exist"},
 		{"alter table outbox rename to elsewhere; create view outbox as select * from elsewhere", "not a table"},
 		{"alter table outbox alter payload type bytea using null; alter table outbox alter payload type int using 1", "type int4"},
@@ -257,6 +256,25 @@ func TestTableThatTheLogCannotBringIsRefused(t *testing.T) {
 		refused(t, o, "table", c.want, slot.AnchorTable)
 		run(t, conn, "select pg_drop_replication_slot($1)", o.Slot)
 	}
+}
+
+// Rows in the log may be older than the change, and whole: they are read first.
+func TestColumnThatIsMissingNowIsSaidButDoesNotKeepFromReading(t *testing.T) {
+	t.Parallel()
+	o := fresh(t, pgserver.Shared(t, pgserver.V18), event.Forze)
+	conn := connect(t, o)
+	apply(t, conn, o)
+	run(t, conn, "alter table outbox rename payload to body")
+	facts, err := slot.VerifyForStream(t.Context(), conn, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if facts.Lacking == nil {
+		t.Fatal("the missing column is not said")
+	}
+	halted(t, facts.Lacking, slot.AnchorTable, "no column payload")
+	refused(t, o, "table", "no column payload", slot.AnchorTable)
+	run(t, conn, "select pg_drop_replication_slot($1)", o.Slot)
 }
 
 func TestReadOnlyDefaultIsNotTakenForAStandby(t *testing.T) {

@@ -115,7 +115,7 @@ type reading struct {
 	states chan event.State
 	last   event.Position // confirmed
 	end    event.Position // read, confirmed or not
-	inTx   bool // a transaction is half read
+	inTx   bool           // a transaction is half read
 }
 
 func (r *reading) close() {
