@@ -27,7 +27,8 @@ func TestC32MissingTopicHoldsBackItsOwnEventsOnlyAndInOrder(t *testing.T) {
 	missing := "missing-" + h.Topic
 	h.Routes = fmt.Sprintf("missing: {topic: %s}", missing)
 	r := h.Start(t)
-	r.WaitReady(readyWithin)
+	// It is known from the route table, before the first of its events.
+	contains(t, "/readyz", r.WaitNotReady(soon, missing), "does not exist", "create it")
 
 	write := func(from, to int) {
 		conn := h.PG.Conn(t, h.Database)
