@@ -65,35 +65,35 @@ func TestStreamedTransactionTakesBackASavepoint(t *testing.T) {
 	})
 }
 
-func TestProtocolOneBringsNothingOfASavepointThatWasTakenBack(t *testing.T) {
+func TestProtocolOneBringsNothingOfWhatWasTakenBack(t *testing.T) {
 	everyVersion(t, func(t *testing.T, srv *pgserver.Server) {
 		p := newPlace(t, srv)
 		fewMemory(p)
-		w := p.begin(t, 0)
+		// Once read as it is written, once when the outcome is known already: Postgres 18
+		// looks it up before it spills, and early releases of it were seen to send a
+		// stream abort to clients of protocol 1 (estuary/connectors#5228); 18.6 does not.
+		live := p.begin(t, 0)
+		afterwards := p.with(p.newSlot(t, "afterwards"))
+		p.exec(t, `begin; insert into outbox select 'void-' || i, repeat('x', 200) from generate_series(1, 2000) i; rollback`)
 		p.exec(t, savepoint)
-		kinds := map[byte]int{}
-		var begun bool
-		for f := w.message(); ; f = w.message() {
-			kinds[f.kind()]++
-			if f.kind() == 'A' {
-				// Postgres 18 may send a stream abort to a client of protocol 1
-				// (estuary/connectors#5228).
-				t.Logf("a stream abort of %x", f.data)
-			}
-			begun = begun || f.kind() == 'B'
-			if f.kind() == 'C' {
-				break
-			}
-			if f.kind() == 'I' {
-				var m pglogrepl.InsertMessage
-				decode(t, f, &m)
-				if key := string(m.Tuple.Columns[0].Data); key[:4] == "void" {
-					t.Fatalf("row %s came", key)
+		for name, w := range map[string]*wire{"live": live, "afterwards": afterwards.begin(t, 0)} {
+			rows, aborts := 0, 0
+			for f := w.message(); f.kind() != 'C'; f = w.message() {
+				switch f.kind() {
+				case 'A':
+					aborts++
+				case 'I':
+					rows++
+					var m pglogrepl.InsertMessage
+					decode(t, f, &m)
+					if key := string(m.Tuple.Columns[0].Data); key[:4] == "void" {
+						t.Fatalf("%s: row %s came", name, key)
+					}
 				}
 			}
-		}
-		if kinds['I'] != 505 || kinds['A'] > 0 || !begun {
-			t.Errorf("messages %v, want 505 rows and no abort", kinds)
+			if rows != 505 || aborts > 0 {
+				t.Errorf("%s: %d rows and %d stream aborts, want 505 and none", name, rows, aborts)
+			}
 		}
 	})
 }
