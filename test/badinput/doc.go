@@ -14,11 +14,11 @@
 //	no REPLICATION right                                cases C26
 //	publication missing                                 cases C26
 //	publication made after the slot                     cases C08
-//	publication dropped under a running relay           cases C09
+//	publication dropped under a running relay           slot_test.go
 //	publication narrowed, column list, row filter       cases C27
-//	slot dropped while away                             cases C03
+//	slot dropped while away                             slot_test.go
 //	slot advanced while away                            position_test.go
-//	slot invalidated (max_slot_wal_keep_size)           cases C02
+//	slot invalidated (max_slot_wal_keep_size)           slot_test.go
 //	wrong credentials                                   credentials_test.go
 //	unknown option                                      option_test.go; every slip: package config
 package badinput

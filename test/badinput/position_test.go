@@ -9,7 +9,7 @@ import (
 )
 
 // TestSlotMovedByOthersIsAGapAndNotAStart: somebody advanced the slot while the
-// relay was away. A slot that is gone is C03, one that the server gave up is C02.
+// relay was away. A slot that is gone or was given up: slot_test.go.
 func TestSlotMovedByOthersIsAGapAndNotAStart(t *testing.T) {
 	t.Parallel()
 	for _, version := range []pgserver.Version{pgserver.V15, pgserver.V18} {
