@@ -1,5 +1,6 @@
 #!/bin/bash
-# Installs what the tests need beside Go: Java 17 or newer (Kafka), Maven (fetches
+# Installs what the tests need beside Go: a JDK 17 or newer (Kafka, and a comparison
+# with its own client), Maven (fetches
 # Kafka's jars on the first run) and a C compiler (the race detector).
 set -euo pipefail
 
@@ -10,7 +11,7 @@ java_is_new_enough() {
 }
 
 missing=()
-java_is_new_enough || missing+=(openjdk-17-jre-headless)
+java_is_new_enough && command -v javac >/dev/null || missing+=(openjdk-17-jdk-headless)
 command -v mvn >/dev/null || missing+=(maven)
 command -v cc >/dev/null || missing+=(gcc libc6-dev)
 if [ ${#missing[@]} -eq 0 ]; then

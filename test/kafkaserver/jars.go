@@ -26,7 +26,7 @@ var jarList string
 var pom []byte
 
 // remedy is what to type where Java or Maven is missing.
-const remedy = "run: make deps (installs Java 17 or newer and Maven; as root: apt-get install -y openjdk-17-jre-headless maven)"
+const remedy = "run: make deps (installs Java 17 or newer and Maven; as root: apt-get install -y openjdk-17-jdk-headless maven)"
 
 type jar struct{ group, artifact, version, sum string }
 
