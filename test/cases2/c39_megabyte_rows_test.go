@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/walrelay/walrelay/event"
 	"github.com/walrelay/walrelay/test/oracle"
 	"github.com/walrelay/walrelay/test/pgserver"
 	"github.com/walrelay/walrelay/test/rig"
@@ -29,14 +30,14 @@ func TestC39MegabyteRowsBehindASlowBrokerStayWithinTheBytesAllowed(t *testing.T)
 	h := rig.NewHouse(t, pg, k.Brokers(), k.Topic(t, 6, nil))
 	h.Init(t)
 	r := h.Start(t)
-	insertRows(t, h, 1, 10, 0)
-	drained(t, h, soon)
+	drained(t, h, insertRows(t, h, 1, 10, 0), soon)
 	pid := h.ReadSlot(t).PID
 
 	const rate, rows, slow = 1_000_000, 150, 40 * time.Second
 	line.rate.Store(rate)
+	floor := event.LSN(0)
 	for i := range rows {
-		insertRows(t, h, 11+i, 1, 900_000)
+		floor = insertRows(t, h, 11+i, 1, 900_000)
 	}
 	before, began := published(t, r), time.Now()
 	during(t, slow, func() {
@@ -52,7 +53,7 @@ func TestC39MegabyteRowsBehindASlowBrokerStayWithinTheBytesAllowed(t *testing.T)
 	now, peak := r.RSS()
 	t.Logf("%d of %d bytes in %s; RSS %d MiB, peak %d MiB", moved, could, time.Since(began), now>>20, peak>>20)
 	line.rate.Store(0)
-	drained(t, h, 2*soon)
+	drained(t, h, floor, 2*soon)
 	r.WaitReady(soon)
 	if _, peak = r.RSS(); peak > 128<<20 {
 		t.Errorf("the relay took %d MiB at its peak, bound is 128", peak>>20)

@@ -95,8 +95,7 @@ func goodStart(t *testing.T, h *rig.House) {
 	t.Helper()
 	h.Init(t)
 	r := h.Start(t, "--log-level", "debug")
-	insertRows(t, h, 1, 10, 0)
-	drained(t, h, soon)
+	drained(t, h, insertRows(t, h, 1, 10, 0), soon)
 	r.WaitReady(soon)
 	for _, path := range []string{"/metrics", "/api/status", "/", "/readyz", "/healthz", "/none"} {
 		_, body, err := r.Get(path)

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/walrelay/walrelay/event"
 	"github.com/walrelay/walrelay/test/kafkaserver"
 	"github.com/walrelay/walrelay/test/oracle"
 	"github.com/walrelay/walrelay/test/pgserver"
@@ -25,13 +26,14 @@ import (
 // marked is what the payloads hold, and the log must not.
 const marked = "confidential-content"
 
-// outageWithLoad writes 500 rows/s for a minute and looks at what is logged meanwhile.
-func outageWithLoad(t *testing.T, h *rig.House, r *rig.Relay) {
+// outageWithLoad writes 500 rows/s for a minute and looks at what is logged meanwhile; it
+// returns the floor of the last.
+func outageWithLoad(t *testing.T, h *rig.House, r *rig.Relay) (floor event.LSN) {
 	t.Helper()
 	before := len(r.Log())
 	rows := 0
 	during(t, time.Minute, func() {
-		h.Exec(t, `insert into public.outbox (id, event_id, outbox_route, event_type, occurred_at, payload, ordering_key)
+		floor = write(t, h, `insert into public.outbox (id, event_id, outbox_route, event_type, occurred_at, payload, ordering_key)
 			select gen_random_uuid(), gen_random_uuid(), 'orders', 'Tested', now(), jsonb_build_object('n', n, 'text', $1::text), 'key ' || n % 50
 			from generate_series($2::bigint, $2::bigint + 499) as n order by n`, marked, 1001+rows)
 		rows += 500
@@ -71,6 +73,7 @@ func outageWithLoad(t *testing.T, h *rig.House, r *rig.Relay) {
 	if dropped := r.Metric("walrelay_log_lines_dropped_total"); dropped > 50 && counted == 0 {
 		t.Errorf("%v lines were dropped and no line counts them", dropped)
 	}
+	return floor
 }
 
 func TestC78MinuteWithoutKafkaLogsLittle(t *testing.T) {
@@ -79,12 +82,11 @@ func TestC78MinuteWithoutKafkaLogsLittle(t *testing.T) {
 	h := rig.NewHouse(t, pgserver.Shared(t, pgserver.V18), k.Brokers(), k.Topic(t, 6, nil))
 	h.Init(t)
 	r := h.Start(t)
-	insertRows(t, h, 1, 100, 0)
-	drained(t, h, soon)
+	drained(t, h, insertRows(t, h, 1, 100, 0), soon)
 	k.Stop(t)
-	outageWithLoad(t, h, r)
+	floor := outageWithLoad(t, h, r)
 	k.StartAgain(t)
-	drained(t, h, 2*soon)
+	drained(t, h, floor, 2*soon)
 	oracle.Require(t, committed(t, h), k.Consume(t, h.Topic), 0)
 	contains(t, "the log", r.Log(), "all well again")
 }
@@ -95,9 +97,9 @@ func TestC78MinuteWithoutTheTopicLogsLittle(t *testing.T) {
 	h := rig.NewHouse(t, pgserver.Shared(t, pgserver.V18), k.Brokers(), fmt.Sprintf("late-%d", time.Now().UnixNano()))
 	h.Init(t)
 	r := h.Start(t)
-	outageWithLoad(t, h, r)
+	floor := outageWithLoad(t, h, r)
 	k.CreateTopic(t, h.Topic, 6, nil)
-	drained(t, h, 2*soon)
+	drained(t, h, floor, 2*soon)
 	oracle.Require(t, committed(t, h), k.Consume(t, h.Topic), 0)
 	contains(t, "the log", r.Log(), "all well again")
 }

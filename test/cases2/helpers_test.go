@@ -29,10 +29,15 @@ const insertMany = `insert into public.outbox (id, event_id, outbox_route, event
 	from generate_series($2::bigint, $3::bigint) as n order by n`
 
 // insertRows commits n rows of 50 keys in one transaction; the payload holds the
-// row's number, counted from first, and a pad of so many bytes. It returns a place
-// in the log behind the rows and before their commit: a position beyond it
-// confirms them.
+// row's number, counted from first, and a pad of so many bytes.
 func insertRows(t testing.TB, h *rig.House, first, n, pad int) (floor event.LSN) {
+	t.Helper()
+	return write(t, h, insertMany, "orders", first, first+n-1, pad)
+}
+
+// write commits one statement. It returns a place in the log behind what was
+// written and before its commit: a position beyond it confirms the transaction.
+func write(t testing.TB, h *rig.House, sql string, args ...any) (floor event.LSN) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
@@ -46,7 +51,7 @@ func insertRows(t testing.TB, h *rig.House, first, n, pad int) (floor event.LSN)
 		t.Fatal(err)
 	}
 	var text string
-	if _, err = tx.Exec(ctx, insertMany, "orders", first, first+n-1, pad); err == nil {
+	if _, err = tx.Exec(ctx, sql, args...); err == nil {
 		err = tx.QueryRow(ctx, `select pg_current_wal_insert_lsn()::text`).Scan(&text)
 	}
 	if err == nil {
@@ -76,30 +81,20 @@ func committed(t testing.TB, h *rig.House) []oracle.Commit {
 	return all
 }
 
-// head is the end of the log: all that was committed is below it, and nothing
-// that will be.
-func head(t testing.TB, h *rig.House) event.LSN {
-	t.Helper()
-	var text string
-	if err := h.PG.Conn(t, h.Database).QueryRow(context.Background(), `select pg_current_wal_insert_lsn()::text`).Scan(&text); err != nil {
-		t.Fatal(err)
-	}
-	return parseLSN(t, text)
-}
-
 // confirmed is the slot's position.
 func confirmed(t testing.TB, h *rig.House) event.LSN {
 	t.Helper()
 	return parseLSN(t, h.ReadSlot(t).Confirmed)
 }
 
-// drained waits until all that is committed by now is confirmed.
-func drained(t testing.TB, h *rig.House, limit time.Duration) {
+// drained waits until the transaction that write returned the floor of is
+// confirmed, and so all before it. The end of the log is no target: an idle relay
+// follows it in strides.
+func drained(t testing.TB, h *rig.House, floor event.LSN, limit time.Duration) {
 	t.Helper()
-	want := head(t, h)
 	rig.Eventually(t, "the confirmation of all that was committed", limit, func() error {
-		if at := confirmed(t, h); at < want {
-			return fmt.Errorf("confirmed is %s of %s", at, want)
+		if at := confirmed(t, h); at <= floor {
+			return fmt.Errorf("confirmed is %s, the last transaction ends beyond %s", at, floor)
 		}
 		return nil
 	})

@@ -54,8 +54,8 @@ func TestP2WhatWasRolledBackNeverReachesKafka(t *testing.T) {
 	crashed.do("begin", "do $$ begin for i in 1..2000 loop "+row("no: crash")+"; end loop; end $$")
 	pg.Restart(t, pgserver.Immediate)
 	s = newSession(t, h)
-	s.do(row("13"))
-	drained(t, h)
+	s.do("begin", row("13"), "commit")
+	drained(t, h, s.floor)
 
 	var got []string
 	for _, rec := range k.Consume(t, h.Topic) {

@@ -20,20 +20,19 @@ func TestP4RedeliveredMessageHasTheSameEventID(t *testing.T) {
 	line := newOneWay(t, h.PG.Port())
 	h.URL = line.through(t, direct)
 	r := h.Start(t)
-	emit(t, h, true, "outbox/orders/k", []byte("before"))
-	drained(t, h)
+	drained(t, h, emit(t, h, true, "outbox/orders/k", []byte("before")))
 	// From here on Postgres hears nothing from the relay, and the relay everything
 	// from Postgres: Kafka has what the slot does not know of.
 	line.hold()
 	s := newSession(t, h)
 	s.do("begin", row("between"), `select pg_logical_emit_message(true, 'outbox/orders/k', 'first')`,
 		`select pg_logical_emit_message(true, 'outbox', '{"route":"orders","key":"k","payload":"second"}')`, "commit",
-		`select pg_logical_emit_message(true, 'outbox/orders/k', 'third')`)
+		"begin", `select pg_logical_emit_message(true, 'outbox/orders/k', 'third')`, "commit")
 	first := ids(k.ConsumeN(t, 5, soon, h.Topic))
 	r.Kill()
 	h.URL = direct
 	h.Start(t).WaitReady(soon)
-	drained(t, h)
+	drained(t, h, s.floor)
 	all := ids(k.Consume(t, h.Topic))
 	for _, value := range []string{"first", `"second"`, "third"} {
 		if got := all[value]; len(got) != 2 || got[0] != got[1] || got[0] != first[value][0] || got[0] == "" {

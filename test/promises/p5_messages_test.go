@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/walrelay/walrelay/event"
 	"github.com/walrelay/walrelay/test/kafkaserver"
 	"github.com/walrelay/walrelay/test/pgserver"
 	"github.com/walrelay/walrelay/test/rig"
@@ -25,12 +26,17 @@ func messageHouse(t *testing.T, more string) (*rig.House, *kafkaserver.Server) {
 	return h, k
 }
 
-// emit emits one message in a transaction of its own.
-func emit(t *testing.T, h *rig.House, transactional bool, prefix string, content []byte) {
+// emit emits one message in a transaction of its own and returns its floor.
+func emit(t *testing.T, h *rig.House, transactional bool, prefix string, content []byte) event.LSN {
 	t.Helper()
-	if _, err := h.PG.Conn(t, h.Database).Exec(context.Background(), `select pg_logical_emit_message($1, $2, $3::bytea)`, transactional, prefix, content); err != nil {
+	s := newSession(t, h)
+	s.do("begin")
+	if _, err := s.conn.Exec(context.Background(), `select pg_logical_emit_message($1, $2, $3::bytea)`, transactional, prefix, content); err != nil {
 		t.Fatal(err)
 	}
+	floor := s.where()
+	s.do("commit")
+	return floor
 }
 
 func TestP5MessagesOfEveryFormArriveByteForByte(t *testing.T) {
@@ -44,8 +50,9 @@ func TestP5MessagesOfEveryFormArriveByteForByte(t *testing.T) {
 	const payload = `{ "n":9007199254740993 , "e":1e400,"n":-0.0, "s":"\ud800\u0000\/" }`
 	type want struct{ key, value, kind, header string }
 	var wants []want
+	var floor event.LSN
 	add := func(prefix string, content []byte, w want) {
-		emit(t, h, true, prefix, content)
+		floor = emit(t, h, true, prefix, content)
 		wants = append(wants, w)
 	}
 	id := uuid.NewString()
@@ -59,7 +66,7 @@ func TestP5MessagesOfEveryFormArriveByteForByte(t *testing.T) {
 	for _, foreign := range []string{"OUTBOX/orders/k", "outboxes", "outbox2/orders", "audit", ""} {
 		emit(t, h, true, foreign, everyByte)
 	}
-	drained(t, h)
+	drained(t, h, floor)
 	records := k.Consume(t, h.Topic)
 	if len(records) != len(wants) {
 		t.Fatalf("%d records, want %d", len(records), len(wants))
@@ -95,8 +102,8 @@ func TestP5NontransactionalMessagesAreCountedOrPublishedAsConfigured(t *testing.
 			s := newSession(t, h)
 			s.do("begin", `select pg_logical_emit_message(false, 'outbox/orders/k', 'at once')`, "rollback",
 				`select pg_logical_emit_message(false, 'outbox', '{"route":"orders","key":"k","payload":2}')`,
-				`select pg_logical_emit_message(true, 'outbox/orders/k', 'with its commit')`)
-			drained(t, h)
+				"begin", `select pg_logical_emit_message(true, 'outbox/orders/k', 'with its commit')`, "commit")
+			drained(t, h, s.floor)
 			var got []string
 			for _, rec := range k.Consume(t, h.Topic) {
 				got = append(got, string(rec.Value))
