@@ -54,6 +54,8 @@ func TestC17MessageBeforeACleanStopNeverComesAgain(t *testing.T) {
 		for _, o := range orders {
 			r := h.Start(t)
 			r.WaitReady(readyWithin)
+			// Twice: the first is confirmed at once, the second waits for its turn.
+			l.transaction(t, o.write)
 			l.transaction(t, o.write)
 			// The stop comes right after delivery: no position is confirmed on a timer.
 			k.ConsumeN(t, len(l.committed()), 30*time.Second, h.Topic)
