@@ -92,6 +92,9 @@ type Classed interface {
 // ClassOf finds the class of the outermost error in the chain that answers;
 // Halt when none does.
 func ClassOf(err error) Class {
+	if err == nil {
+		return Halt // and spares the path of every event what looking costs
+	}
 	var c Classed
 	if errors.As(err, &c) {
 		return c.ErrorClass()

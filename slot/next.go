@@ -218,7 +218,7 @@ func (r *reader) slot() *event.Event {
 // take1 keeps the event that was mapped into slot, or not.
 func (r *reader) take1(outcome decoder.Outcome, scratch []byte, err error, span *event.Span) error {
 	r.scratch = scratch
-	poison := event.ClassOf(err) == event.Poison
+	poison := err != nil && event.ClassOf(err) == event.Poison
 	if err != nil && !poison {
 		return err
 	}
