@@ -16,7 +16,7 @@ const (
 // workload is one kind of backlog.
 type workload struct {
 	name string
-	// table is run after init; write is one transaction of events $1 … $2.
+	// table changes the outbox before it is published; write is one transaction of events $1 … $2.
 	table, write string
 	postgres     string // lines of the relay's configuration
 	messages     bool
@@ -61,7 +61,10 @@ func (s *site) preload(t *crew, w workload) *backlog {
 	h.Topic = "unused"
 	h.Init(t)
 	if w.table != "" {
+		// A published column keeps its type, so what init made is made again on the changed table.
+		h.Exec(t, `select pg_drop_replication_slot('`+h.Slot+`'); drop publication "`+h.Publication+`"; delete from walrelay.source`)
 		h.Exec(t, w.table)
+		h.Init(t)
 	}
 	began := time.Now()
 	conn := s.pg.Conn(t, h.Database)
