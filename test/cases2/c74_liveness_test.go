@@ -13,7 +13,11 @@ package cases2
 // quarter of that: in ten minutes it would not come further.
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -86,6 +90,16 @@ func TestC74LivenessAsksNobodyElse(t *testing.T) {
 	oracle.Require(t, committed(t, h), k.Consume(t, h.Topic), 0)
 
 	r.Signal(syscall.SIGSTOP)
+	r.Eventually("the stop of all threads", soon, func() error {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", r.PID()))
+		for _, thread := range threads {
+			stat, _ := os.ReadFile(thread)
+			if _, rest, _ := bytes.Cut(stat, []byte(") ")); !bytes.HasPrefix(rest, []byte("T")) {
+				err = errNotYet
+			}
+		}
+		return err
+	})
 	if code, _, err := r.Get("/healthz"); err == nil || !strings.Contains(err.Error(), "Timeout") {
 		t.Errorf("/healthz of a frozen process answers %d, %v; want none within the client's time", code, err)
 	}
