@@ -15,7 +15,7 @@ type Kafka struct {
 	// The largest batch of records, before compression; never more than the topic takes. A larger record is sent alone.
 	BatchMaxBytes Size `yaml:"batch_max_bytes" default:"1MB"`
 	// Records under way to the broker, at most.
-	InFlightRecords int `yaml:"in_flight_records" default:"32768" min:"1"`
+	InFlightRecords int `yaml:"in_flight_records" default:"16384" min:"1"`
 	// Bytes under way to the broker, at most.
 	InFlightBytes Size `yaml:"in_flight_bytes" default:"64MiB"`
 	// How long a broker may keep silent over a request.

@@ -34,7 +34,7 @@ type Options struct {
 	Linger time.Duration
 	// Compression is none (default), lz4, zstd, snappy or gzip.
 	Compression string
-	// MaxInFlightRecords bounds what is taken and not yet decided; default 32 768.
+	// MaxInFlightRecords bounds what is taken and not yet decided; default 16 384.
 	// An item under way costs about 1 KiB besides its bytes.
 	MaxInFlightRecords int
 	// MaxInFlightBytes bounds keys, values and headers of the same; default 64 MiB.
@@ -88,7 +88,7 @@ const DefaultLinger = 5 * time.Millisecond
 func (o Options) withDefaults() Options {
 	setDefault(&o.ClientID, "walrelay")
 	setDefault(&o.Compression, "none")
-	setDefault(&o.MaxInFlightRecords, 32_768)
+	setDefault(&o.MaxInFlightRecords, 16_384)
 	setDefault(&o.MaxInFlightBytes, 64<<20)
 	setDefault(&o.BatchMaxBytes, 1_000_000)
 	setDefault(&o.OnPoison, PoisonStop)
