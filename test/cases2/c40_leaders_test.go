@@ -82,7 +82,10 @@ func TestC40LeadersThatDieUnderLoadLoseNothing(t *testing.T) {
 	<-ended
 	drained(t, h, insertRows(t, h, 1000, 1, 0), 2*soon)
 	all := append(load.Committed(), committed(t, h)...)
-	v := oracle.Require(t, all, k.Consume(t, h.Topic), 0)
+	// As a rule there are none. A batch whose leader died before it answered may come
+	// twice when the client gives it back in the end and it is sent anew: at most what
+	// was under way at each of the five times.
+	v := oracle.Require(t, all, k.Consume(t, h.Topic), 5*1000)
 	t.Log(v)
 	if code, took := r.Stop(); code != 0 {
 		t.Errorf("the stop took %s and exited %d", took, code)
