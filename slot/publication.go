@@ -19,6 +19,8 @@ type publicationInfo struct {
 	// others are the kinds of change besides insert that it publishes.
 	others  []string
 	viaRoot bool
+	// everything: FOR ALL TABLES, those that are made later too.
+	everything bool
 	// tables is pg_publication_tables: FOR ALL TABLES and FOR TABLES IN SCHEMA are
 	// resolved there, and a partitioned table stands for itself or, without
 	// viaRoot, by its leaves.
@@ -34,11 +36,11 @@ func readPublication(ctx context.Context, db DB, name string) (publicationInfo, 
 	p := publicationInfo{name: name, tables: map[Table]publishedTable{}}
 	var update, del, truncate bool
 	rows, err := db.Query(ctx, `
-		select pubinsert, pubupdate, pubdelete, pubtruncate, pubviaroot from pg_catalog.pg_publication where pubname = $1`, name)
+		select pubinsert, pubupdate, pubdelete, pubtruncate, pubviaroot, puballtables from pg_catalog.pg_publication where pubname = $1`, name)
 	if err != nil {
 		return p, err
 	}
-	if _, err := pgx.ForEachRow(rows, []any{&p.inserts, &update, &del, &truncate, &p.viaRoot}, func() error {
+	if _, err := pgx.ForEachRow(rows, []any{&p.inserts, &update, &del, &truncate, &p.viaRoot, &p.everything}, func() error {
 		p.exists = true
 		return nil
 	}); err != nil || !p.exists {

@@ -90,7 +90,7 @@ func (v *inventory) steps(o Options, marker *Marker) (Steps, error) {
 				"run 'walrelay init --new-slot', after publishing by hand what the old slot still had to bring")
 		}
 		step.SQL = []string{publicationDDL(tables, o)}
-	} else if e := v.publication.judge(tables, o); e != nil {
+	} else if e := v.publication.judge(v.publishedNow(tables), o); e != nil {
 		return nil, e
 	}
 	steps = append(steps, step)
@@ -99,6 +99,21 @@ func (v *inventory) steps(o Options, marker *Marker) (Steps, error) {
 	}
 	step, err := v.slotStep(o, marker)
 	return append(steps, step), err
+}
+
+// publishedNow are the tables that the publication can be asked about: it cannot
+// show one that is still to be made, though FOR ALL TABLES will hold it.
+func (v *inventory) publishedNow(tables []tableInfo) []tableInfo {
+	if !v.publication.everything {
+		return tables
+	}
+	var now []tableInfo
+	for i, t := range v.tables {
+		if t.exists {
+			now = append(now, tables[i])
+		}
+	}
+	return now
 }
 
 func (v *inventory) slotStep(o Options, marker *Marker) (Step, error) {

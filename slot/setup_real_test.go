@@ -318,3 +318,15 @@ func withoutComments(sql string) string {
 	}
 	return b.String()
 }
+
+func TestPublicationOfAllTablesHoldsATableThatIsStillToBeMade(t *testing.T) {
+	t.Parallel()
+	o := fresh(t, pgserver.Shared(t, pgserver.V18), event.Forze)
+	conn := connect(t, o)
+	run(t, conn, "create publication "+o.Publication+" for all tables")
+	apply(t, conn, o)
+	if _, err := slot.VerifyForStream(t.Context(), conn, o); err != nil {
+		t.Error(err)
+	}
+	run(t, conn, "select pg_drop_replication_slot($1)", o.Slot)
+}
