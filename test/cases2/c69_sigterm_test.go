@@ -66,7 +66,7 @@ func TestC69SigtermAtAnyMomentLosesAndRepeatsNothing(t *testing.T) {
 			t.Errorf("round %d: the stop took %s and exited %d, want 0:\n%s", i, took, code, lastLines(r, 5))
 		}
 		if e := endOf(t, r); e.Published != e.Received || e.Unacknowledged != 0 {
-			t.Errorf("round %d: exit code 0 with %+v", i, e)
+			t.Errorf("round %d: exit code %d with %+v", i, code, e)
 		}
 	}
 	r := h.Start(t)
