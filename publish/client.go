@@ -10,9 +10,11 @@ import (
 // recordTries is how often franz-go itself sends a batch that the broker answers
 // with a retriable error, before it gives the records back. Bounded, because
 // franz-go does not tell the reason while it tries; what comes back is sent again
-// for as long as it takes, with the reason shown. A batch that the broker may have
-// written is never given back, whatever this says.
-const recordTries = 8
+// for as long as it takes, with the reason shown. Far above any election, because
+// a batch that a leader wrote before it died in silence may be among those given
+// back, and would then be there twice: franz-go's own tries repeat a sequence
+// number that the brokers know, a new record does not. These are some three minutes.
+const recordTries = 40
 
 // metadataMinAge is how soon franz-go may ask again after a partition moved.
 const metadataMinAge = time.Second

@@ -15,7 +15,8 @@ type description struct {
 	err         error // why the topic cannot be used now
 	partitions  int
 	replication int
-	mayWrite    bool // as far as the broker tells
+	inSync      map[int32]int // replicas in sync, by partition
+	mayWrite    bool          // as far as the broker tells
 	config      map[string]string
 	configErr   error // why config is nil
 }
@@ -53,7 +54,9 @@ func describe(ctx context.Context, cl *kgo.Client, names []string) (map[string]*
 			continue
 		}
 		d.partitions = len(t.Partitions)
+		d.inSync = make(map[int32]int, len(t.Partitions))
 		for _, p := range t.Partitions {
+			d.inSync[p.Partition] = len(p.ISR)
 			if n := len(p.Replicas); d.replication == 0 || n < d.replication {
 				d.replication = n
 			}

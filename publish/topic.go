@@ -35,7 +35,8 @@ type topic struct {
 	cut      int       // partitions of the shape to come
 	reported bool      // the table has set a condition
 	warned   map[string]bool
-	stalled  bool // the condition "stalled/<name>" is set
+	inSync   map[int32]int // replicas in sync, by partition
+	stalled  bool          // the condition "stalled/<name>" is set
 }
 
 // shape is the set of lanes that a topic's records spread over. It never changes;

@@ -167,6 +167,7 @@ func (t *topic) apply(ctx context.Context, d *description, now time.Time) bool {
 		n = pin
 	}
 	t.configure(d, now)
+	t.inSync = d.inSync
 	if t.reported {
 		t.reported = false
 		p.obs.condition("topic/"+t.name, event.Condition{})

@@ -1,6 +1,7 @@
 package badinput
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/walrelay/walrelay/test/kafkaserver"
@@ -52,11 +53,11 @@ func TestRowThatCannotBePublishedIsNamedHeldAndThenLeftAsALetter(t *testing.T) {
 			if len(letter) != 1 || string(letter[0].Key) != "a" {
 				t.Fatalf("%d letters, the first with key %q; want one with key a", len(letter), letter[0].Key)
 			}
-			var told string
+			var told strings.Builder
 			for _, h := range letter[0].Headers {
-				told += h.Key + "=" + string(h.Value) + "\n"
+				told.WriteString(h.Key + "=" + string(h.Value) + "\n")
 			}
-			contains(t, "the letter", told, append(c.words, "walrelay_dlq_relation=public.outbox", "walrelay_dlq_position=")...)
+			contains(t, "the letter", told.String(), append(c.words, "walrelay_dlq_relation=public.outbox", "walrelay_dlq_position=")...)
 			if got := k.Consume(t, h.Topic); len(got) != 2 || string(got[1].Value) != "3" {
 				t.Errorf("%d records arrived, want the first and the third", len(got))
 			}

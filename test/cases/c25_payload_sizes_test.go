@@ -49,8 +49,12 @@ func TestC25LargePayloadsAreWholeOrRefusedAndDelayNobody(t *testing.T) {
 		of        string
 		delivered bool
 	}{
-		{1 * mb, "x", true}, {5 * mb, "x", true}, {20 * mb, "x", false}, {60 * mb, "x", false},
-		{30 * mb, `"`, false}, {200 * mb, "x", false},
+		{1 * mb, "x", true},
+		{5 * mb, "x", true},
+		{20 * mb, "x", false},
+		{60 * mb, "x", false},
+		{30 * mb, `"`, false},
+		{200 * mb, "x", false},
 	}
 	conn := pg.Conn(t, h.Database)
 	big := map[string]int{} // event id: index of sizes

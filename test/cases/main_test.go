@@ -8,4 +8,4 @@ import (
 	"github.com/walrelay/walrelay/test/rig"
 )
 
-func TestMain(m *testing.M) { rig.Main(m, 6) }
+func TestMain(m *testing.M) { rig.Main(m, 8) }

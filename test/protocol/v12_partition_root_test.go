@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/jackc/pglogrepl"
@@ -70,12 +71,7 @@ func TestRowsOfAPartitionCarryTheRootOnlyIfAskedTo(t *testing.T) {
 }
 
 func contains(names []string, name string) bool {
-	for _, n := range names {
-		if n == name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(names, name)
 }
 
 func TestStreamReadsPartitionsThroughTheRootOnly(t *testing.T) {

@@ -1,4 +1,4 @@
-package cases2
+package cases
 
 // C40 Acknowledged by the leader only
 //
@@ -63,8 +63,7 @@ func TestC40LeadersThatDieUnderLoadLoseNothing(t *testing.T) {
 	// One broker is left: the others leave in good order, so that it leads.
 	k.Stop(t, 2)
 	k.Stop(t, 3)
-	reason := r.WaitNotReady(soon, h.Topic)
-	contains(t, "/readyz", reason, "min.insync.replicas")
+	contains(t, "/readyz", r.WaitNotReady(soon, "min.insync.replicas"), h.Topic)
 	stood := confirmed(t, h)
 	floor := insertRows(t, h, 1, 50, 0) // of other keys than the load's
 	during(t, 5*time.Second, func() {
@@ -82,10 +81,7 @@ func TestC40LeadersThatDieUnderLoadLoseNothing(t *testing.T) {
 	<-ended
 	drained(t, h, insertRows(t, h, 1000, 1, 0), 2*soon)
 	all := append(load.Committed(), committed(t, h)...)
-	// As a rule there are none. A batch whose leader died before it answered may come
-	// twice when the client gives it back in the end and it is sent anew: at most what
-	// was under way at each of the five times.
-	v := oracle.Require(t, all, k.Consume(t, h.Topic), 5*1000)
+	v := oracle.Require(t, all, k.Consume(t, h.Topic), 0)
 	t.Log(v)
 	if code, took := r.Stop(); code != 0 {
 		t.Errorf("the stop took %s and exited %d", took, code)

@@ -1,4 +1,4 @@
-package cases2
+package cases
 
 import (
 	"context"
@@ -9,19 +9,14 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/walrelay/walrelay/event"
 	"github.com/walrelay/walrelay/test/oracle"
 	"github.com/walrelay/walrelay/test/rig"
 )
 
-const (
-	// soon bounds what ought to take well under a second, on a busy machine.
-	soon = 60 * time.Second
-	// notReadyWithin is the promise: a fault shows on /readyz after so long.
-	notReadyWithin = 15 * time.Second
-)
+// notReadyWithin is the promise: a fault shows on /readyz after so long.
+const notReadyWithin = 15 * time.Second
 
 // insertMany writes rows of route $1 with the numbers $2 to $3 and $4 bytes of pad.
 const insertMany = `insert into public.outbox (id, event_id, outbox_route, event_type, status, occurred_at, created_at, payload, ordering_key)
@@ -141,39 +136,10 @@ func published(t testing.TB, r *rig.Relay) int64 {
 	return st.Sources[0].Events.Published
 }
 
-// contains fails the test for each text that is not in what.
-func contains(t testing.TB, what, in string, texts ...string) {
-	t.Helper()
-	for _, text := range texts {
-		if !strings.Contains(in, text) {
-			t.Errorf("%s does not say %q: %s", what, text, in)
-		}
-	}
-}
-
-// header is the value of a record's header, empty when there is none.
-func header(r *kgo.Record, name string) string {
-	for _, h := range r.Headers {
-		if h.Key == name {
-			return string(h.Value)
-		}
-	}
-	return ""
-}
-
 // lastLines are the newest lines of the relay's log.
 func lastLines(r *rig.Relay, n int) string {
 	lines := strings.Split(strings.TrimSpace(r.Log()), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
-}
-
-func parseLSN(t testing.TB, text string) event.LSN {
-	t.Helper()
-	lsn, err := event.ParseLSN(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return lsn
 }
 
 var errNotYet = errors.New("not yet")

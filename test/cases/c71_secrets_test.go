@@ -1,4 +1,4 @@
-package cases2
+package cases
 
 // C71 Secrets in logs, metrics, errors
 //

@@ -1,4 +1,4 @@
-package cases2
+package cases
 
 import (
 	"context"

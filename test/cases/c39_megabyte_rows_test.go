@@ -1,4 +1,4 @@
-package cases2
+package cases
 
 // C39 Record-count buffer with megabyte records
 //

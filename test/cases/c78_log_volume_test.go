@@ -1,4 +1,4 @@
-package cases2
+package cases
 
 // C78 Log volume during an outage
 //

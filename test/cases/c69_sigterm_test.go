@@ -1,4 +1,4 @@
-package cases2
+package cases
 
 // C69 SIGTERM with records in flight
 //

@@ -1,4 +1,4 @@
-package cases2
+package cases
 
 // C74 Liveness tied to dependencies
 //
