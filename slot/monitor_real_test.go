@@ -108,7 +108,15 @@ func TestHolderOfTheSlotIsNamed(t *testing.T) {
 		if err != nil || pid != active.PID || application != "walrelay/orders" {
 			t.Fatalf("held by %d (%s), %v", pid, application, err)
 		}
+		// The walsender says where it is once it has sent its first keepalive.
 		report, err := slot.ReadSlot(t.Context(), conn, o.Slot)
+		for range 100 {
+			if err != nil || report.SentLSN != 0 {
+				break
+			}
+			run(t, conn, "select pg_sleep(0.05)")
+			report, err = slot.ReadSlot(t.Context(), conn, o.Slot)
+		}
 		if err != nil || !report.Active || report.SentLSN == 0 || report.ServerHead < report.ConfirmedLSN || report.ConfirmedLSN < report.RestartLSN ||
 			report.WALStatus != "reserved" || report.RetainedBytes <= 0 || report.SafeBytes != -1 || report.At.IsZero() {
 			t.Fatalf("report %+v, %v", report, err)
