@@ -214,5 +214,5 @@ func registerSecrets(r *ops.Redactor, c *config.Config) {
 			r.Add(cfg.Password, url.QueryEscape(cfg.Password), url.PathEscape(cfg.Password))
 		}
 	}
-	r.Add(c.Kafka.SASL.Password.Reveal(), c.Kafka.SASL.Token.Reveal())
+	r.Add(c.Kafka.SASL.Password.Reveal(), c.Kafka.SASL.Token.Reveal(), c.Kafka.SASL.Endpoint.ClientSecret.Reveal())
 }
