@@ -77,7 +77,7 @@ func demo(ctx context.Context, total int, t *tally, p *printer) (err error) {
 			p.line("\nThe end of the relay's log, %s:\n%s", st.keepLog(), st.logTail())
 		}
 	}()
-	p.line("\nready after %.1f s; %d events in transactions of one and several rows, with rollbacks and savepoints:\n",
+	p.line("\nall of it ready after %.1f s; %d events in transactions of one and several rows, with rollbacks and savepoints:\n",
 		time.Since(began).Seconds(), total)
 
 	reader, err := newReader(st.brokers, t, p)
