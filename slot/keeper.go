@@ -149,6 +149,10 @@ func (k *keeper) warn(key string, c event.Condition) {
 // inspect looks at the slot and the publication on a timer.
 func (k *keeper) inspect(ctx context.Context) {
 	now := time.Now()
+	if k.s.began.Swap(false) {
+		// A second for the walsender to say where it is, then look.
+		k.nextInspect = now.Add(min(time.Second, k.s.opt.CheckInterval))
+	}
 	if now.Before(k.nextInspect) || k.s.closing.Load() {
 		return
 	}

@@ -119,6 +119,7 @@ func (s *Stream) session(ctx context.Context) error {
 	}
 	s.aborted.Store(nil)
 	s.streaming.Store(true)
+	s.began.Store(true)
 	defer s.streaming.Store(false)
 	s.state(event.StateStreaming, event.Condition{})
 	if s.obs.Started != nil {

@@ -64,6 +64,7 @@ type Stream struct {
 
 	streaming      atomic.Bool           // a session is in copy mode
 	streamed       atomic.Bool           // the last session lasted for a while
+	began          atomic.Bool           // a session began: what is known of the slot is old
 	aborted        atomic.Pointer[error] // ends the session: what the keeper found
 	serverStopping atomic.Int64          // unix nanoseconds since when the server refuses connections; 0: it does not
 	replyAsked     atomic.Bool

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -38,4 +39,24 @@ func TestCommittedRowArrivesWithItsBytesKeyAndHeaders(t *testing.T) {
 	if code, took := r.Stop(); code != 0 || took > 5*time.Second {
 		t.Errorf("the stop took %s and exited %d, want 0 at once", took, code)
 	}
+}
+
+func TestStatusShowsTheSlotInUseSoonAfterTheStart(t *testing.T) {
+	t.Parallel()
+	k := kafkaserver.Shared(t)
+	h := rig.NewHouse(t, pgserver.Shared(t, pgserver.V18), k.Brokers(), k.Topic(t, 1, nil))
+	h.Postgres = "check_interval: 1h"
+	h.Init(t)
+	r := h.Start(t)
+	r.WaitReady(30 * time.Second)
+	r.Eventually("the slot in use on the status page", 15*time.Second, func() error {
+		st, err := r.Status()
+		if err != nil {
+			return err
+		}
+		if s := st.Sources[0].Slot; s == nil || !s.Active {
+			return fmt.Errorf("slot %+v", s)
+		}
+		return nil
+	})
 }
