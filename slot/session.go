@@ -21,7 +21,6 @@ type session struct {
 	// read is the client library's view of conn: in a slow moment of the handshake
 	// it may have read ahead there, so the stream is read through it too.
 	read io.Reader
-	pid  uint32
 }
 
 // pluginArgs are the options of pgoutput that walrelay streams with.
@@ -76,7 +75,7 @@ func openSession(ctx context.Context, cfg *pgconn.Config, opt Options, at event.
 	if err := h.Conn.SetDeadline(time.Time{}); err != nil {
 		return nil, err
 	}
-	return &session{conn: h.Conn, read: read, pid: h.PID}, nil
+	return &session{conn: h.Conn, read: read}, nil
 }
 
 // serverError reads an ErrorResponse frame's body.
