@@ -39,6 +39,8 @@ type Tx struct {
 	Commit event.Position
 	// CommitMicros is the commit time, microseconds since 1970 UTC.
 	CommitMicros int64
+	// Xid is Begin.XID; zero for a non-transactional message.
+	Xid uint32
 	// Ordinal counts the transaction's events from 0. It must come out the same when
 	// the transaction is delivered again: count every outcome that is not ignored.
 	Ordinal uint32
@@ -103,6 +105,6 @@ func (m *Mapper) start(ev *event.Event, tx Tx, relation string) {
 	}
 	*ev = event.Event{
 		Extra: extra, Headers: headers, Relation: relation,
-		Commit: tx.Commit, Ordinal: tx.Ordinal, CommitMicros: tx.CommitMicros,
+		Commit: tx.Commit, Ordinal: tx.Ordinal, CommitMicros: tx.CommitMicros, Xid: tx.Xid,
 	}
 }

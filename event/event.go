@@ -73,6 +73,11 @@ type Event struct {
 	Ordinal uint32
 	// CommitMicros is the commit time by the server's clock, microseconds since 1970 UTC.
 	CommitMicros int64
+	// Xid is the transaction that wrote the event, as the log names it; zero where there is none.
+	Xid uint32
+	// Prepared is the record that was made of the event before it was put aside: it is
+	// published as it stands, the router is not asked. Usually nil.
+	Prepared *Record
 	// NonTransactional: a logical message outside of any transaction. What it speaks
 	// of may have been rolled back, and it may have overtaken what was written before.
 	NonTransactional bool

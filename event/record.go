@@ -25,6 +25,8 @@ type Record struct {
 	Hash uint32
 	// Spread asks for any partition instead: there is no order to keep.
 	Spread bool
+	// Loose: the route does not hold back. A failing event of the key holds nothing.
+	Loose bool
 	// Origin names the event in messages to people.
 	Origin Origin
 }
@@ -35,6 +37,10 @@ type Origin struct {
 	Source   string
 	Relation string
 	EventID  []byte
-	Commit   Position
-	Ordinal  uint32
+	// Row is the primary key of the row, nil for an event without one; Route its route.
+	Row, Route []byte
+	// Xid is the transaction that wrote it; zero where there is none.
+	Xid     uint32
+	Commit  Position
+	Ordinal uint32
 }

@@ -20,6 +20,8 @@ const (
 	PoisonStop PoisonPolicy = "stop"
 	// PoisonDLQ sends a dead letter in its place and goes on once that is acknowledged.
 	PoisonDLQ PoisonPolicy = "dlq"
+	// PoisonPark puts it aside at the Desk, and with it the later events of its key.
+	PoisonPark PoisonPolicy = "park"
 )
 
 // Options are the settings of a Publisher. There is none for acknowledgements or
@@ -63,6 +65,9 @@ type Options struct {
 	OnPoison PoisonPolicy
 	// DLQTopic receives the dead letters; required for PoisonDLQ.
 	DLQTopic string
+
+	// Desk puts events aside; nil: nothing is ever put aside. Required for PoisonPark.
+	Desk Desk
 
 	// Result receives each ticket's result, exactly once, from any goroutine. It must not block.
 	Result func(event.Ticket, error)

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"errors"
 
 	"github.com/walrelay/walrelay/event"
 )
@@ -28,6 +29,19 @@ type Source interface {
 	// Close tells the server the last confirmed position and ends the connection.
 	Close(ctx context.Context) error
 }
+
+// Settler is a Source whose events are settled one by one, because there is no
+// position behind them: claimed rows. Each of its events is a span of its own.
+type Settler interface {
+	// Settle takes the result of the n-th event that this source handed out, counted
+	// from 0. It answers whether the source deals with the error itself; otherwise the
+	// feed stops with it. It is called from the publisher's goroutines and must not block.
+	Settle(n uint64, err error) bool
+}
+
+// ErrTurn is what Next wraps when the source is complete and its successor is to be
+// opened in its place, once everything that it handed out is settled.
+var ErrTurn = errors.New("the source gives way to its successor")
 
 // Publisher sends records to a broker.
 //

@@ -90,8 +90,12 @@ func (f *feed) publish(ctx context.Context, ev *event.Event, mem *event.Memory) 
 	if failure := f.failure.Load(); failure != nil {
 		return *failure
 	}
-	scratch, poison := f.Router.Route(ev, &f.rec, f.scratch)
-	f.scratch = scratch
+	var poison error
+	if ev.Prepared != nil {
+		f.rec = *ev.Prepared
+	} else {
+		f.scratch, poison = f.Router.Route(ev, &f.rec, f.scratch)
+	}
 	if ev.Refused != nil {
 		poison = ev.Refused // the earlier finding says more
 	}

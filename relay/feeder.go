@@ -27,9 +27,10 @@ type feed struct {
 		source Source
 		stale  bool // the window of this source is being abandoned: confirm nothing
 	}
-	waiting  atomic.Bool  // the feeder waits for its source
-	underWay atomic.Int64 // tickets without a result
-	failed   atomic.Int64 // tickets with an error for a result
+	settler  atomic.Pointer[Settler] // of the source at hand, where it is one
+	waiting  atomic.Bool             // the feeder waits for its source
+	underWay atomic.Int64            // tickets without a result
+	failed   atomic.Int64            // tickets with an error for a result
 	failure  atomic.Pointer[error]
 	cancel   atomic.Pointer[context.CancelCauseFunc]
 
@@ -68,6 +69,10 @@ func (f *feed) run(soft, hard context.Context) {
 		switch {
 		case err == nil, hard.Err() != nil:
 			return
+		case errors.Is(err, ErrTurn):
+			if !f.abandon(soft) {
+				return
+			}
 		case event.ClassOf(err) == event.Retry:
 			if f.r.obs.Restarted != nil {
 				f.r.obs.Restarted(f.Name, err)
@@ -149,6 +154,10 @@ func (f *feed) session(soft, hard context.Context) error {
 	f.src.Lock()
 	f.src.source, f.src.stale = src, false
 	f.src.Unlock()
+	f.settler.Store(nil)
+	if settler, ok := src.(Settler); ok {
+		f.settler.Store(&settler)
+	}
 
 	ctx, cancel := context.WithCancelCause(hard)
 	defer cancel(nil)

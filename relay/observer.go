@@ -5,7 +5,7 @@ package relay
 type Observer struct {
 	// Received: a batch came from a source.
 	Received func(source string, events int, bytes int64)
-	// Published: a transaction with events is acknowledged, and all before it.
+	// Published: a transaction with events is settled, and all before it.
 	Published func(source string, events int, commitMicros int64)
 	// Halted: a source stopped until an operator acts.
 	Halted func(source string, err error)

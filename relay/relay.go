@@ -65,6 +65,9 @@ func New(opt Options, obs Observer, feeds []Feed) *Relay {
 // publisher's goroutines and does not block.
 func (r *Relay) Result(t event.Ticket, err error) {
 	f := r.feeds[t.Source]
+	if settler := f.settler.Load(); settler != nil && (*settler).Settle(t.Entry, err) {
+		err = nil
+	}
 	if err != nil {
 		// The entry stays incomplete: nothing at or above this event is confirmed.
 		f.fail(err)

@@ -38,6 +38,8 @@ type Route struct {
 	Timestamp   Timestamp
 	Partition   Partition
 	Encryption  Encryption
+	// Loose gives up holding back: a failing event of a key lets the later ones pass.
+	Loose bool
 }
 
 // KeyFallback is the record's key where the event's own is NULL or empty.

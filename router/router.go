@@ -84,6 +84,7 @@ func (r *Router) Route(ev *event.Event, rec *event.Record, scratch []byte) ([]by
 		Millis:  commit, FallbackMillis: commit,
 		Origin: event.Origin{
 			Source: r.source, Relation: ev.Relation, EventID: ev.Fields[event.EventID],
+			Row: ev.Fields[event.RowID], Route: ev.Fields[event.Route], Xid: ev.Xid,
 			Commit: ev.Commit, Ordinal: ev.Ordinal,
 		},
 	}
@@ -95,6 +96,7 @@ func (r *Router) Route(ev *event.Event, rec *event.Record, scratch []byte) ([]by
 		fault = graver(fault, poison(AnchorField, "the event has no id: its %s is NULL or empty", event.EventID))
 	}
 	setKey(rec, p, ev)
+	rec.Loose = p.Loose
 
 	var when times
 	when, scratch = r.times(p, ev, scratch)

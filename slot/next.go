@@ -244,7 +244,7 @@ func (r *reader) take1(outcome decoder.Outcome, scratch []byte, err error, span 
 func (r *reader) begin(m *decoder.Begin) error {
 	r.inTx = true
 	r.emitted, r.skip = 0, 0
-	r.tx = decoder.Tx{Commit: event.AtLSN(m.FinalLSN), CommitMicros: m.CommitMicros}
+	r.tx = decoder.Tx{Commit: event.AtLSN(m.FinalLSN), CommitMicros: m.CommitMicros, Xid: m.XID}
 	if r.torn.commit == 0 {
 		return nil
 	}

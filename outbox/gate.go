@@ -1,0 +1,114 @@
+package outbox
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// Gate is the set of held keys of one source, in memory. It is asked for every
+// record and changed rarely.
+//
+// A key is held by reasons, which add up: entries of the parking store, rows
+// waiting for their next attempt. Events that were left behind the key while it was
+// held are remembered by id until the table reader has delivered them: a key is
+// opened only when none is left, so that no later event passes an earlier one:
+//
+//	open(key) ⇒ nothing holds key ∧ behind(key) = ∅
+type Gate struct {
+	held atomic.Int64 // number of held keys: the common answer without a lock
+
+	mu   sync.Mutex
+	keys map[string]*holding
+}
+
+type holding struct {
+	firm   bool            // the database says so: parked, or told to retry and not published yet
+	behind map[string]bool // ids of events left behind it, not delivered yet
+}
+
+// NewGate makes a gate that holds nothing.
+func NewGate() *Gate { return &Gate{keys: map[string]*holding{}} }
+
+// Held reports whether later events of the key must wait.
+func (g *Gate) Held(key []byte) bool {
+	if g.held.Load() == 0 {
+		return false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.keys[string(key)] != nil
+}
+
+// Hold holds a key from now on.
+func (g *Gate) Hold(key string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.hold(key).firm = true
+}
+
+// LeftBehind notes an event that waits behind its key. False: the key is not
+// held (any more), the event need not wait.
+func (g *Gate) LeftBehind(key, id string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	h := g.keys[key]
+	if h == nil {
+		return false
+	}
+	if h.behind == nil {
+		h.behind = map[string]bool{}
+	}
+	h.behind[id] = true
+	return true
+}
+
+// Delivered takes an event out that was left behind.
+func (g *Gate) Delivered(key, id string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if h := g.keys[key]; h != nil {
+		delete(h.behind, id)
+	}
+}
+
+// Open stops holding the key, unless something was left behind it. It answers
+// whether later events pass now.
+func (g *Gate) Open(key string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	h := g.keys[key]
+	switch {
+	case h == nil:
+	case len(h.behind) > 0:
+		h.firm = false
+		return false
+	default:
+		delete(g.keys, key)
+		g.held.Store(int64(len(g.keys)))
+	}
+	return true
+}
+
+// Keys are the held keys.
+func (g *Gate) Keys() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	keys := make([]string, 0, len(g.keys))
+	for k := range g.keys {
+		keys = append(keys, k)
+	}
+	return keys
+}
+
+// Len is the number of held keys.
+func (g *Gate) Len() int { return int(g.held.Load()) }
+
+func (g *Gate) hold(key string) *holding {
+	h := g.keys[key]
+	if h == nil {
+		h = &holding{}
+		g.keys[key] = h
+		g.held.Store(int64(len(g.keys)))
+	}
+	return h
+}

@@ -1,0 +1,45 @@
+package outbox
+
+import (
+	"context"
+	"time"
+)
+
+// Leases are the shards of a source's key space, each held by one process at a
+// time. The database's clock decides; a holder that cannot renew stops by its
+// own monotonic clock before the database gives its shards away:
+//
+//	stop(holder) ≤ expiry(database)
+//
+// Implementations keep one row per shard and one per member, so that members
+// can tell their fair share.
+type Leases interface {
+	// Renew prolongs everything that holder holds by ttl, notes that it lives, takes
+	// free or expired shards up to want shards in all, and gives back those beyond. One short
+	// transaction. A shard taken from a holder that is gone comes with its tenure.
+	// It also answers how many members are alive, holder among them.
+	Renew(ctx context.Context, holder string, ttl time.Duration, req LeaseRequest) (LeaseState, error)
+
+	// Release gives up all shards and the membership, for an orderly end.
+	Release(ctx context.Context, holder string) error
+}
+
+// LeaseRequest says what a member wants.
+type LeaseRequest struct {
+	// Of is the number of shards of the source.
+	Of int
+	// Want is how many shards to hold at most; Of for all.
+	Want int
+	// GiveBack are shards to give up now: nothing of them is under way any more.
+	GiveBack []int
+}
+
+// LeaseState is what a member holds after a renewal.
+type LeaseState struct {
+	Own []int // ascending
+	// Tenures of those that were taken from somebody who did not release them.
+	Tenures []Tenure
+	Members int
+	// Others names the holders of the other shards, for messages to people.
+	Others []string
+}
