@@ -116,3 +116,11 @@ func ConditionOf(err error) Condition {
 	}
 	return Condition{What: what, Remedy: e.Remedy, Anchor: e.Anchor}
 }
+
+// ErrTurn is what a source's Next wraps when the source is complete and its
+// successor is to be opened in its place, once everything that it handed out is settled.
+var ErrTurn = errors.New("the source gives way to its successor")
+
+// ErrHeld is why an event is put aside that has nothing wrong with it: an earlier
+// event of its key waits.
+var ErrHeld = errors.New("an earlier event of its key waits")

@@ -16,7 +16,7 @@ type Desk interface {
 	Held(source uint16, key []byte) bool
 
 	// Park puts a record aside and holds its key before it returns: the record is
-	// poison, or its key is held (why is then ErrHeld). Nil: it is durable, and the
+	// poison, or its key is held (why is then event.ErrHeld). Nil: it is durable, and the
 	// ticket's result is nil. An error of the Retry class: ask again after a pause. Any
 	// other: the source is stopped with it. It may block on a database; the record
 	// and its bytes are the publisher's.

@@ -2,7 +2,6 @@ package relay
 
 import (
 	"context"
-	"errors"
 
 	"github.com/walrelay/walrelay/event"
 )
@@ -12,7 +11,8 @@ import (
 type Source interface {
 	// Next waits for the next batch. The batch's Events are valid until the next
 	// call; their bytes until the batch's Memory is released, which the caller
-	// owes. A lost connection is the source's own business: it reconnects for ever
+	// owes. event.ErrTurn says that the source is complete and that Open has another
+	// one to go on with, once everything that was handed out is settled. A lost connection is the source's own business: it reconnects for ever
 	// and no event comes twice for it. An error other than io.EOF and the
 	// context's answers its class (package event); after it the source is finished.
 	Next(ctx context.Context) (*event.Batch, error)
@@ -38,10 +38,6 @@ type Settler interface {
 	// feed stops with it. It is called from the publisher's goroutines and must not block.
 	Settle(n uint64, err error) bool
 }
-
-// ErrTurn is what Next wraps when the source is complete and its successor is to be
-// opened in its place, once everything that it handed out is settled.
-var ErrTurn = errors.New("the source gives way to its successor")
 
 // Publisher sends records to a broker.
 //

@@ -69,7 +69,7 @@ func (f *feed) run(soft, hard context.Context) {
 		switch {
 		case err == nil, hard.Err() != nil:
 			return
-		case errors.Is(err, ErrTurn):
+		case errors.Is(err, event.ErrTurn):
 			if !f.abandon(soft) {
 				return
 			}
