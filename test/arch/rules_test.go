@@ -51,9 +51,21 @@ var rules = map[string]rule{
 		rank: 4, pure: true, ours: []string{"event", "hlc"},
 		why: "watermarks come from the sources' own clocks, never from ours",
 	},
+	"outbox": {
+		rank: 4, ours: []string{"event", "hlc"},
+		why: "what is the same for every database: it speaks to tables through its own contracts",
+	},
+	"outbox/postgres": {
+		rank: 5, ours: []string{"event", "outbox"}, foreign: []string{"github.com/jackc/pgx/v5"},
+		why: "the SQL of the table; how to connect and what an error means is given in",
+	},
 	"relay": {
 		rank: 5, ours: []string{"event", "hlc", "reorder", "router", "ack"},
 		why: "the corridor knows rooms by the interfaces that it declares, so that each can be replaced in a test",
+	},
+	"capture": {
+		rank: 6, ours: []string{"event", "slot", "outbox", "relay"}, foreign: []string{"github.com/jackc/pgx/v5"},
+		why: "it decides how a source is read, log or table, and so knows both; the corridor knows neither",
 	},
 	"ops": {
 		rank: 6, ours: []string{"event", "relay"},
@@ -61,12 +73,12 @@ var rules = map[string]rule{
 		why:     "it shows what the rooms report and decides nothing",
 	},
 	"config": {
-		rank: 7, ours: []string{"event", "slot", "router", "publish", "relay", "ops"},
+		rank: 7, ours: []string{"event", "slot", "outbox", "outbox/postgres", "router", "publish", "relay", "ops"},
 		foreign: []string{"github.com/goccy/go-yaml"},
 		why:     "it fills each room's own Options; no room knows the file",
 	},
 	"cmd/walrelay": {
-		rank: 8, ours: []string{"event", "slot", "router", "publish", "relay", "ops", "config"},
+		rank: 8, ours: []string{"event", "slot", "outbox", "outbox/postgres", "capture", "router", "publish", "relay", "ops", "config"},
 		foreign: []string{
 			"github.com/spf13/cobra", "go.uber.org/zap", "github.com/twmb/franz-go/pkg/kgo", "github.com/twmb/franz-go/plugin/kzap",
 			"github.com/google/uuid", "github.com/jackc/pgx/v5",
