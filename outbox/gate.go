@@ -46,20 +46,16 @@ func (g *Gate) Hold(key string) {
 	g.hold(key).firm = true
 }
 
-// LeftBehind notes an event that waits behind its key. False: the key is not
-// held (any more), the event need not wait.
-func (g *Gate) LeftBehind(key, id string) bool {
+// LeftBehind notes an event that waits behind its key. The key is held from then
+// on even if it was opened a moment ago: whoever asked was told to wait.
+func (g *Gate) LeftBehind(key, id string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	h := g.keys[key]
-	if h == nil {
-		return false
-	}
+	h := g.hold(key)
 	if h.behind == nil {
 		h.behind = map[string]bool{}
 	}
 	h.behind[id] = true
-	return true
 }
 
 // Delivered takes an event out that was left behind.

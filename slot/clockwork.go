@@ -22,6 +22,9 @@ func (w *wire) tick() error {
 	if err := w.s.aborted.Load(); err != nil {
 		return *err
 	}
+	if w.s.nudged.Swap(false) {
+		return w.status(true)
+	}
 	confirmed := w.s.confirmed()
 	switch since := w.now.Sub(w.lastStatus); {
 	case since >= w.every,

@@ -55,5 +55,5 @@ func (s *Stream) checkPublication(ctx context.Context, conn DB) error {
 	if err := CheckPublication(ctx, conn, s.opt); err != nil {
 		return err
 	}
-	return s.changedPublication(event.LSN(s.settled.Load()))
+	return changedPublication(s.opt, event.LSN(s.settled.Load()))
 }

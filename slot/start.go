@@ -198,7 +198,7 @@ func (s *Stream) startAt(ctx context.Context, conn *pgx.Conn, facts Facts, print
 			return Start{}, err
 		}
 		if marker != nil && marker.Publication != "" && marker.Publication != print {
-			return Start{}, s.changedPublication(marker.Confirmed)
+			return Start{}, changedPublication(s.opt, marker.Confirmed)
 		}
 		return Judge(marker, facts)
 	}
@@ -214,7 +214,7 @@ func (s *Stream) startAt(ctx context.Context, conn *pgx.Conn, facts Facts, print
 	received := event.LSN(s.received.Load())
 	known.Confirmed = max(received, event.LSN(s.settled.Load()))
 	if print != known.Publication {
-		return Start{}, s.changedPublication(event.LSN(s.settled.Load()))
+		return Start{}, changedPublication(s.opt, event.LSN(s.settled.Load()))
 	}
 	start, err := Judge(&known, facts)
 	start.Note = "taken up again where the connection broke"
@@ -224,11 +224,11 @@ func (s *Stream) startAt(ctx context.Context, conn *pgx.Conn, facts Facts, print
 // errRestart asks for a new stream in place of this one.
 var errRestart = errors.New("the stream has to begin anew")
 
-func (s *Stream) changedPublication(since event.LSN) error {
+func changedPublication(o Options, since event.LSN) error {
 	return &event.Error{
 		Class: event.Halt, Fault: event.FaultGap, Anchor: "publication-changed",
 		What: fmt.Sprintf("publication %s was changed after %s: the log may have passed rows of the outbox that it does not show",
-			s.opt.Publication, since),
+			o.Publication, since),
 		Remedy: "compare the outbox rows that were committed since with the topics, publish what is missing, then accept the position with: walrelay position set --to-slot",
 	}
 }

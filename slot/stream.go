@@ -68,6 +68,7 @@ type Stream struct {
 	aborted        atomic.Pointer[error] // ends the session: what the keeper found
 	serverStopping atomic.Int64          // unix nanoseconds since when the server refuses connections; 0: it does not
 	replyAsked     atomic.Bool
+	nudged         atomic.Bool // the server is to be asked where it is
 	keeperWake     chan struct{}
 
 	identity struct {
@@ -133,6 +134,10 @@ func (s *Stream) Confirm(pos event.Position) {
 	s.safe.Store(uint64(pos.LSN))
 	s.wakeKeeper()
 }
+
+// Nudge asks the server to say where it is, so that a position that nothing more
+// comes for is reached soon. It does not block.
+func (s *Stream) Nudge() { s.nudged.Store(true) }
 
 func (s *Stream) wakeKeeper() {
 	select {
