@@ -134,23 +134,11 @@ func (k *checking) word(word, shown string, o *option, path string) {
 	if slices.Contains(o.enum, word) {
 		return
 	}
-	if slices.Contains(o.later, word) {
-		k.refuse(path, "%s needs %s, which is not in this version yet: want %s", shown, laterNeeds[pattern(path)], strings.Join(o.enum, ", "))
-		return
-	}
 	if near, ok := nearest(word, o.enum); ok {
 		k.refuse(path, "%s is unknown: did you mean %s? (want %s)", shown, near, strings.Join(o.enum, ", "))
 		return
 	}
 	k.refuse(path, "%s is unknown: want %s", shown, strings.Join(o.enum, ", "))
-}
-
-// laterNeeds says what the words of a later version wait for.
-var laterNeeds = map[string]string{
-	"sources.*.postgres.capture": "the table reader",
-	"sources.*.postgres.on_gap":  "the table reader",
-	"sources.*.after_publish":    "the writer of marks",
-	"kafka.on_poison":            "the table of parked events",
 }
 
 func (o *option) limits() string {

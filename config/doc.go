@@ -28,7 +28,6 @@
 //	default   the value when nothing is given, as one would write it
 //	required  the option must be given
 //	enum      the words that are allowed, with | between them
-//	later     words that are understood but belong to a later version
 //	zero      zero is a value like others, of a duration or size
 //	min, max  the range of a whole number
 //	key       for a map: what its keys are called in paths

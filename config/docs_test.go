@@ -83,9 +83,6 @@ func takes(o *Option) string {
 	if len(o.Words) > 0 {
 		s = "`" + strings.Join(o.Words, "`, `") + "`"
 	}
-	if len(o.Later) > 0 {
-		s += " (not in this version yet: `" + strings.Join(o.Later, "`, `") + "`)"
-	}
 	if isSecret(o.kind) {
 		s += "; a secret, it never prints"
 	}

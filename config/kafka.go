@@ -30,8 +30,10 @@ type Kafka struct {
 	Partitions int `yaml:"partitions" min:"1"`
 	// Replicas of a topic that walrelay creates. Default: as the broker says.
 	Replication int `yaml:"replication" min:"1" max:"32767"`
-	// What happens to an event that can never be published: `stop` halts its source, `dlq` sends it to `dlq_topic`.
-	OnPoison string `yaml:"on_poison" default:"stop" enum:"stop|dlq" later:"park"`
+	// What happens to an event that can never be published: `park` puts it aside for `walrelay parked` and holds back the later
+	// events of its key, `dlq` sends it to `dlq_topic` and goes on, `stop` halts its source. Default: `park` where every source
+	// has bookkeeping, else `stop`.
+	OnPoison string `yaml:"on_poison" enum:"park|dlq|stop"`
 	// Topic for dead letters.
 	DLQTopic string `yaml:"dlq_topic"`
 }

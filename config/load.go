@@ -86,7 +86,7 @@ func (l *loader) load(file string, data []byte) (*Config, []Warning, error) {
 		c.derive()
 		d.problems = append(d.problems, c.check(d.problems)...)
 	}
-	warnings = append(append(warnings, c.folded()...), c.filtered()...)
+	warnings = append(append(append(warnings, c.folded()...), c.filtered()...), c.unpolled()...)
 	if err := refusal(d.problems); err != nil {
 		return nil, warnings, err
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// derive fills the names that follow from others.
+// derive fills the names and defaults that follow from other options.
 func (c *Config) derive() {
 	if c.Kafka.ClientID == "" {
 		c.Kafka.ClientID = "walrelay-" + c.Name
@@ -30,6 +30,10 @@ func (c *Config) derive() {
 		// Both spellings mean the same; the effective configuration has one.
 		pg.Messages.AllowNontransactional = pg.Messages.AllowNontransactional || pg.MessagesAllowNontransactional
 		pg.MessagesAllowNontransactional = false
+		c.deriveTable(e.Key, &e.Value)
+	}
+	if c.Kafka.OnPoison == "" {
+		c.Kafka.OnPoison = c.onPoison()
 	}
 }
 

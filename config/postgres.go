@@ -17,8 +17,9 @@ type Postgres struct {
 	Messages Messages `yaml:"messages"`
 	// The same as `messages.allow_nontransactional`, for use with the short form of `messages`.
 	MessagesAllowNontransactional bool `yaml:"messages_allow_nontransactional"`
-	// How events are found. `log` reads the write-ahead log.
-	Capture string `yaml:"capture" default:"log" enum:"log" later:"poll|auto"`
+	// How events are found. `log` reads the write-ahead log. `poll` claims pending rows of the tables, where logical
+	// replication is not possible. `auto` reads the log and polls while its slot cannot be used, then goes back without a gap.
+	Capture string `yaml:"capture" default:"log" enum:"log|poll|auto"`
 	// Replication slot; at most 63 of `a-z`, `0-9` and `_`. Default: `walrelay_<name>_<source>`.
 	Slot string `yaml:"slot"`
 	// Publication, exactly as it is called in the database: capitals are kept. Default: `walrelay_<name>_<source>`.
@@ -28,10 +29,11 @@ type Postgres struct {
 	// Accepts a publication with a row filter. Rows that it leaves out are never published, and nobody is told.
 	AllowRowFilter bool `yaml:"allow_row_filter" default:"false"`
 	// Schema of walrelay's own tables in the database, exactly as it is called there; `none` writes nothing to the
-	// database and gives up what needs it: parking, and telling a lost position from a first start.
+	// database and gives up what needs it: marks, parking, polling, and telling a lost position from a first start.
 	Bookkeeping string `yaml:"bookkeeping" default:"walrelay"`
-	// What happens when the position is lost or the log has a gap. `stop` halts this source with a remedy.
-	OnGap string `yaml:"on_gap" default:"stop" enum:"stop" later:"catch_up"`
+	// What happens when the position is lost or the log has a gap. `stop` halts this source with a remedy. `catch_up` makes a
+	// new slot, publishes all rows that are still pending and goes on with the log; it needs `after_publish: mark` or `delete`.
+	OnGap string `yaml:"on_gap" default:"stop" enum:"stop|catch_up"`
 	// The longest time between two status replies; a third of the server's `wal_sender_timeout` if that is less.
 	StatusInterval time.Duration `yaml:"status_interval" default:"10s"`
 	// The largest event that is read; one that is larger is refused and goes the way of `kafka.on_poison`.

@@ -133,14 +133,4 @@ func TestDefaultsAreReadable(t *testing.T) {
 			t.Errorf("%s: default %s: %v", o.Path, o.Default, err)
 		}
 	}
-	for path, needs := range laterNeeds {
-		if needs == "" {
-			t.Errorf("%s", path)
-		}
-	}
-	for _, o := range Options() {
-		if len(o.Later) > 0 && laterNeeds[pattern(example(o.Path))] == "" {
-			t.Errorf("%s has words of a later version, and no sentence why", o.Path)
-		}
-	}
 }

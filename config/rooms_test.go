@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/walrelay/walrelay/event"
+	"github.com/walrelay/walrelay/outbox"
+	"github.com/walrelay/walrelay/outbox/postgres"
 	"github.com/walrelay/walrelay/publish"
 	"github.com/walrelay/walrelay/router"
 	"github.com/walrelay/walrelay/slot"
@@ -31,11 +33,41 @@ func TestEachRoomGetsItsOptions(t *testing.T) {
 		Source: "orders", Marker: c.Name + "/orders", DSN: "postgres://relay:pw12345@localhost:5432/shop?sslmode=disable", Slot: "my_slot", Publication: "My Pub", Role: "relay",
 		Tables:   []slot.Table{{Schema: "Sales-EU", Name: "Outbox.Order"}, {Schema: "public", Name: "outbox"}},
 		Messages: []string{"outbox", "a: b", "ü"}, AllowNonTransactional: true, Schema: schema, ExtraColumns: []string{"region", "b", "a"},
-		AllowRowFilter: true, Bookkeeping: slot.NoBookkeeping, StatusInterval: time.Second, CheckInterval: 250 * time.Millisecond,
+		ClaimRows: true, AllowRowFilter: true, Bookkeeping: slot.NoBookkeeping, StatusInterval: time.Second, CheckInterval: 250 * time.Millisecond,
 		WireTimeout: 90 * time.Second, ReconnectMax: time.Hour, MaxEventBytes: 1 << 20, InFlightBytes: 3000001,
 	}
 	if wantSlot = wantSlot.WithDefaults(); err != nil || !reflect.DeepEqual(gotSlot, wantSlot) {
 		t.Errorf("slot: %v\n%#v\n%#v", err, gotSlot, wantSlot)
+	}
+
+	polled, err := event.NewSchema(event.Forze, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gotOutbox, err := c.OutboxOptions("polled")
+	wantOutbox := outbox.Options{
+		Source: "polled", Batch: 321, InFlight: 4 * 321, Interval: 10 * time.Millisecond, Shards: 3, LeaseTTL: 4 * time.Second,
+		ReclaimAfter: 5 * time.Second, Attempts: 2, BackoffMin: 2 * time.Second, BackoffMax: 3 * time.Second, Loose: []string{"paid"},
+		SweepEvery: 5 * time.Second, KeepPublished: 24 * time.Hour, RetainBatch: 55, RetainEvery: 7 * time.Minute,
+	}
+	if wantOutbox = wantOutbox.WithDefaults(); err != nil || !reflect.DeepEqual(gotOutbox, wantOutbox) {
+		t.Errorf("outbox: %v\n%+v\n%+v", err, gotOutbox, wantOutbox)
+	}
+	gotTable, err := c.TableOptions("polled")
+	wantTable := postgres.Options{
+		Source: "polled", Owner: c.Name + "/polled", Tables: []postgres.Name{{Schema: "public", Name: "outbox"}}, Schema: polled,
+		AfterPublish: postgres.MarkIt, Claim: postgres.ClaimLease, Bookkeeping: "walrelay", ParkedBudget: 10000,
+	}
+	if err != nil || !reflect.DeepEqual(gotTable, wantTable) {
+		t.Errorf("table: %v\n%+v\n%+v", err, gotTable, wantTable)
+	}
+	gotTable, err = c.TableOptions("orders")
+	if err != nil || gotTable.Bookkeeping != "" || gotTable.ParkedBudget != 7 || gotTable.AfterPublish != postgres.Keep ||
+		!reflect.DeepEqual(gotTable.ExtraColumns, []string{"region", "b", "a"}) || len(gotTable.Tables) != 2 {
+		t.Errorf("table: %v\n%+v", err, gotTable)
+	}
+	if c.Capture("polled") != slot.CapturePoll || c.OnGap("polled") != slot.GapCatchUp || c.Capture("orders") != slot.CaptureLog || c.OnGap("orders") != slot.GapStop {
+		t.Errorf("capture %s %s, on_gap %s %s", c.Capture("polled"), c.Capture("orders"), c.OnGap("polled"), c.OnGap("orders"))
 	}
 
 	gotRouter, err := c.RouterOptions("orders")
@@ -48,7 +80,7 @@ func TestEachRoomGetsItsOptions(t *testing.T) {
 			},
 			{
 				Match: "paid", Topic: "paid", KeyFallback: router.FallbackEventID, NullPayload: router.NullPoison,
-				Envelope: router.EnvelopeNone, Timestamp: router.TimestampCommit, Partition: router.PartitionKey, Encryption: router.EncryptionForward,
+				Envelope: router.EnvelopeNone, Timestamp: router.TimestampCommit, Partition: router.PartitionKey, Encryption: router.EncryptionForward, Loose: true,
 			},
 			{
 				Match: "*", Topic: "x{route}", KeyFallback: router.FallbackEventID, NullPayload: router.NullPoison,
@@ -72,7 +104,15 @@ func TestEachRoomGetsItsOptions(t *testing.T) {
 		t.Errorf("publish:\n%+v\n%+v", gotPublish, wantPublish)
 	}
 
-	if _, err := c.SlotOptions("nowhere"); err == nil || event.ClassOf(err) != event.Halt {
+	_, slotErr := c.SlotOptions("nowhere")
+	_, outboxErr := c.OutboxOptions("nowhere")
+	_, tableErr := c.TableOptions("nowhere")
+	for _, err := range []error{outboxErr, tableErr} {
+		if event.ClassOf(err) != event.Halt || err == nil {
+			t.Errorf("a source that is not there: %v", err)
+		}
+	}
+	if err := slotErr; err == nil || event.ClassOf(err) != event.Halt {
 		t.Errorf("a source that is not there: %v", err)
 	}
 }
@@ -89,6 +129,10 @@ func TestDefaultsAreTheRoomsOwn(t *testing.T) {
 	}
 	if !o.Failover || o.AllowRowFilter || o.AllowNonTransactional || o.Bookkeeping != "walrelay" {
 		t.Errorf("not the safe defaults: %+v", o)
+	}
+	table, err := c.OutboxOptions("orders")
+	if err != nil || !reflect.DeepEqual(table, outbox.Options{Source: "orders"}.WithDefaults()) {
+		t.Errorf("%v: not the defaults of the table reader: %+v", err, table)
 	}
 	room := slot.Options{Source: "orders"}.WithDefaults()
 	if o.StatusInterval != room.StatusInterval || o.CheckInterval != room.CheckInterval || o.WireTimeout != room.WireTimeout ||

@@ -17,6 +17,9 @@ type Route struct {
 	Partition string `yaml:"partition" default:"key" enum:"key|spread|none"`
 	// What the payloads of this route must be: anything, plain text only, or ciphertext only.
 	Encryption string `yaml:"encryption" default:"forward" enum:"forward|none|end_to_end"`
+	// Holds back the later events of a key while an earlier one is parked or waits for its next attempt. `false` lets them
+	// pass: the order of a key is then no longer kept when one of its events fails.
+	HoldBack bool `yaml:"hold_back" default:"true"`
 	// The number of partitions that the keys of the topic are spread over, whatever the topic grows to; for a topic
 	// without `{`. Default: all that there are.
 	PinPartitions int `yaml:"pin_partitions" min:"1"`

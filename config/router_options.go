@@ -33,6 +33,7 @@ func routerRoute(match string, r *Route) router.Route {
 		Timestamp:   router.Timestamp(r.Timestamp),
 		Partition:   router.Partition(r.Partition),
 		Encryption:  router.Encryption(r.Encryption),
+		Loose:       !r.HoldBack,
 	}
 }
 

@@ -19,9 +19,8 @@ type option struct {
 	required bool
 	zero     bool // zero is a value like others
 	enum     []string
-	later    []string // words of a later version
-	min, max int      // both zero: no limits
-	keyName  string   // of a map: what a key is called in paths
+	min, max int    // both zero: no limits
+	keyName  string // of a map: what a key is called in paths
 }
 
 // bounded reports whether the range is limited.
@@ -43,7 +42,7 @@ func optionsOf(t reflect.Type) []option {
 		}
 		o := option{
 			index: i, key: key, def: tag.Get("default"), required: tag.Get("required") == "true", zero: tag.Get("zero") == "true",
-			enum: words(tag.Get("enum")), later: words(tag.Get("later")), keyName: tag.Get("key"),
+			enum: words(tag.Get("enum")), keyName: tag.Get("key"),
 		}
 		o.min, _ = strconv.Atoi(tag.Get("min"))
 		o.max, _ = strconv.Atoi(tag.Get("max"))
@@ -90,7 +89,6 @@ type Option struct {
 	Default  string // as one would write it; empty: none
 	Required bool
 	Words    []string // the values allowed, when they are words
-	Later    []string // values that belong to a later version
 	Variable string   // environment variable that overrides it; empty: none
 
 	kind  reflect.Type
@@ -110,7 +108,7 @@ func describe(out []Option, path string, t reflect.Type) []Option {
 	for _, o := range optionsOf(t) {
 		f := t.Field(o.index)
 		d := Option{
-			Path: join(path, o.key), Type: wanted(f.Type), Default: o.def, Required: o.required, Words: o.enum, Later: o.later,
+			Path: join(path, o.key), Type: wanted(f.Type), Default: o.def, Required: o.required, Words: o.enum,
 			kind: f.Type, owner: t, field: f.Name,
 		}
 		m, isMap := reflect.New(f.Type).Interface().(mapping)

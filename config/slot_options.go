@@ -21,6 +21,12 @@ func (c *Config) SlotOptions(source string) (slot.Options, error) {
 		AllowNonTransactional: pg.Messages.AllowNontransactional,
 		Schema:                schema,
 		Failover:              pg.Failover,
+		Capture:               slot.Capture(pg.Capture),
+		OnGap:                 slot.OnGap(pg.OnGap),
+		WriteBack:             slot.WriteBack(s.AfterPublish),
+		ClaimRows:             s.Poll.Claim == "row",
+		Notify:                s.Poll.Notify,
+		ExtraColumns:          s.extraColumns(),
 		AllowRowFilter:        pg.AllowRowFilter,
 		Bookkeeping:           pg.Bookkeeping,
 		StatusInterval:        pg.StatusInterval,
@@ -32,14 +38,6 @@ func (c *Config) SlotOptions(source string) (slot.Options, error) {
 	}
 	for _, t := range pg.Tables {
 		o.Tables = append(o.Tables, slot.Table{Schema: t.Schema, Name: t.Name})
-	}
-	// Two headers may be made of one column, which is read once.
-	seen := map[string]bool{}
-	for _, h := range s.Headers {
-		if !seen[h.Value] {
-			seen[h.Value] = true
-			o.ExtraColumns = append(o.ExtraColumns, h.Value)
-		}
 	}
 	return o.WithDefaults(), nil
 }

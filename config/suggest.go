@@ -16,11 +16,9 @@ var explained = map[string]string{
 	"order":                          "is not in this version yet: events are published in commit order",
 	"delivery":                       "is not in this version yet: delivery is at least once",
 	"sources.*.mongo":                "is not in this version yet: sources are Postgres databases, under postgres",
-	"sources.*.retention":            "is not in this version yet: published rows are left alone",
 	"sources.*.publish_when":         "is not in this version yet: an event is published as soon as the log has it",
-	"sources.*.postgres.claim":       "belongs to the table reader, which is not in this version yet",
+	"sources.*.postgres.claim":       "is called poll.claim, and stands beside postgres",
 	"sources.*.mongo.capture":        "is not in this version yet: sources are Postgres databases, under postgres",
-	"routes.*.hold_back":             "is not in this version yet: a failing event always holds back the later events of its key",
 	"sources.*.postgres.row_filter":  "is called allow_row_filter",
 }
 

@@ -28,6 +28,7 @@ func (c *Config) check(before Problems) Problems {
 	k.slots()
 	k.routes()
 	k.pins()
+	k.parking()
 	k.kafka(&c.Kafka)
 	if c.HTTP.Listen != "" {
 		k.address("http.listen", c.HTTP.Listen, true)

@@ -1,5 +1,7 @@
 package config
 
+import "github.com/walrelay/walrelay/publish"
+
 func (k *checking) kafka(c *Kafka) {
 	for i, b := range c.Brokers {
 		k.address(index("kafka.brokers", i), b, false)
@@ -7,8 +9,8 @@ func (k *checking) kafka(c *Kafka) {
 	switch {
 	case c.OnPoison == "dlq" && c.DLQTopic == "":
 		k.refuse("kafka.dlq_topic", "is missing: on_poison is dlq")
-	case c.OnPoison == "stop" && c.DLQTopic != "":
-		k.refuse("kafka.dlq_topic", "has no effect: on_poison is stop; write on_poison: dlq, or leave the topic out")
+	case c.OnPoison != "dlq" && c.DLQTopic != "":
+		k.refuse("kafka.dlq_topic", "has no effect: on_poison is %s; write on_poison: dlq, or leave the topic out", c.OnPoison)
 	}
 	if !c.CreateTopics && (c.Partitions != 0 || c.Replication != 0) {
 		k.refuse("kafka", "partitions and replication have no effect: they are for topics that walrelay creates, with create_topics: true")
@@ -16,7 +18,11 @@ func (k *checking) kafka(c *Kafka) {
 	k.sasl(&c.SASL)
 	// The publisher knows the rest.
 	if !k.touched("kafka") {
-		k.judge("kafka", true, k.c.PublishOptions().Validate())
+		o := k.c.PublishOptions()
+		if o.OnPoison == publish.PoisonPark {
+			o.OnPoison = publish.PoisonStop // who puts events aside is not known yet
+		}
+		k.judge("kafka", true, o.Validate())
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/walrelay/walrelay/event"
+	"github.com/walrelay/walrelay/slot"
 )
 
 func (k *checking) source(name string, s *Source) {
@@ -27,6 +28,7 @@ func (k *checking) source(name string, s *Source) {
 	for _, h := range s.Headers {
 		k.identifier(join(path, "headers", h.Key), h.Value)
 	}
+	k.table(path, s)
 	// The slot knows the rest.
 	if pg := join(path, "postgres"); !k.touched(pg) && !k.touched(join(path, "schema")) {
 		if o, err := k.c.SlotOptions(name); err == nil {
@@ -81,6 +83,9 @@ func (k *checking) identifier(path, name string) {
 func (k *checking) slots() {
 	first := map[string]int{}
 	for i, s := range k.c.Sources {
+		if s.Value.reads(slot.CapturePoll) {
+			continue
+		}
 		pg := s.Value.Postgres
 		j, taken := first[pg.Slot]
 		if !taken {

@@ -41,6 +41,17 @@ type Options struct {
 	Schema                event.Schema
 	// ExtraColumns are published besides the mapped ones, for additional headers.
 	ExtraColumns []string
+	// Capture says how events are found (CaptureLog). Where it is CapturePoll, slot and
+	// publication are neither made nor asked for.
+	Capture Capture
+	// OnGap says what happens when the position is lost (GapStop).
+	OnGap OnGap
+	// WriteBack says what is written to a published row (KeepRows).
+	WriteBack WriteBack
+	// ClaimRows: a claim is written into the row.
+	ClaimRows bool
+	// Notify has inserts announced on the channel NotifyChannel.
+	Notify bool
 	// Failover asks for a slot that is carried over to standbys (Postgres 17 and later).
 	Failover bool
 	// HaltOnPrecondition ends the stream when something is missing on the server,
@@ -80,6 +91,9 @@ type Options struct {
 // WithDefaults fills what was left out.
 func (o Options) WithDefaults() Options {
 	def := "walrelay_" + slotAlphabet(o.Source)
+	fill(&o.Capture, CaptureLog)
+	fill(&o.OnGap, GapStop)
+	fill(&o.WriteBack, KeepRows)
 	fill(&o.Slot, def)
 	fill(&o.Publication, def)
 	fill(&o.StatusInterval, 10*time.Second)
@@ -127,8 +141,11 @@ func cut(s string) string {
 	return s[:n]
 }
 
-// writesMarker reports whether there is a place for the marker.
-func (o *Options) writesMarker() bool { return o.Bookkeeping != "" && o.Bookkeeping != NoBookkeeping }
+// keepsBooks reports whether walrelay has a schema of its own.
+func (o *Options) keepsBooks() bool { return o.Bookkeeping != "" && o.Bookkeeping != NoBookkeeping }
+
+// writesMarker reports whether there is a place for the marker, and a position to remember.
+func (o *Options) writesMarker() bool { return o.keepsBooks() && !o.polls() }
 
 var slotName = regexp.MustCompile(`^[a-z0-9_]{1,63}$`)
 
@@ -162,7 +179,7 @@ func (o *Options) Validate() error {
 		return err
 	}
 	names := map[string]string{"publication": o.Publication}
-	if o.writesMarker() {
+	if o.keepsBooks() {
 		names["bookkeeping schema"] = o.Bookkeeping
 	}
 	for what, name := range names {

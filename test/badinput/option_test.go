@@ -19,7 +19,7 @@ func TestUnknownOptionIsRefusedBeforeAnythingIsConnected(t *testing.T) {
 		"of Kafka":     {func(h *rig.House) { h.Kafka = "acks: 1" }, []string{"kafka.acks"}},
 		"wrong type":   {func(h *rig.House) { h.Kafka = "linger: soon" }, []string{"kafka.linger", "soon"}},
 		"illegal slot": {func(h *rig.House) { h.Slot = "MySlot" }, []string{"slot", "MySlot", "a-z"}},
-		"later value":  {func(h *rig.House) { h.Kafka = "on_poison: park" }, []string{"kafka.on_poison", "park"}},
+		"no such word": {func(h *rig.House) { h.Kafka = "on_poison: parc" }, []string{"kafka.on_poison", "parc", "park"}},
 		"preset":       {func(h *rig.House) { h.Preset = "forzee" }, []string{"schema", "forzee", "forze"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -25,7 +25,9 @@ type House struct {
 	// Preset of the outbox table public.outbox (forze).
 	Preset string
 	// Postgres, Source, Kafka, Routes and Top are further lines of the configuration
-	// in their sections, indented from column 0.
+	// in their sections, indented from column 0. Unless Source names after_publish, rows
+	// are kept as they are; unless Kafka names on_poison, a poisoned event stops the source:
+	// most tests are about the log alone.
 	Postgres, Source, Kafka, Routes, Top string
 	// URL replaces the connection string.
 	URL string
@@ -84,8 +86,14 @@ func (h *House) Config() string {
 	if !strings.Contains(h.Source, "schema:") {
 		fmt.Fprintf(&b, "    schema: %s\n", h.Preset)
 	}
+	if !strings.Contains(h.Source, "after_publish:") {
+		b.WriteString("    after_publish: keep\n")
+	}
 	indent(&b, h.Source, "    ")
 	b.WriteString("kafka:\n  brokers: [" + strings.Join(h.Brokers, ", ") + "]\n")
+	if !strings.Contains(h.Kafka, "on_poison:") {
+		b.WriteString("  on_poison: stop\n")
+	}
 	indent(&b, h.Kafka, "  ")
 	b.WriteString("routes:\n")
 	indent(&b, h.Routes, "  ")
