@@ -1,0 +1,68 @@
+package outbox
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+)
+
+func TestKeyIsNotOpenedWhileSomethingWasLeftBehindIt(t *testing.T) {
+	t.Parallel()
+	g := NewGate()
+	if g.Held([]byte("k")) {
+		t.Fatal("an empty gate holds a key")
+	}
+	g.Hold("k")
+	g.LeftBehind("k", "1")
+	if g.Open("k") || !g.Held([]byte("k")) {
+		t.Fatal("the key was opened although event 1 waits behind it")
+	}
+	g.Delivered("k", "1")
+	if !g.Open("k") || g.Held([]byte("k")) || g.Len() != 0 {
+		t.Fatal("the key stays held although nothing holds it")
+	}
+	if g.Held([]byte("other")) {
+		t.Fatal("another key is held")
+	}
+}
+
+// The one that asks and the one that opens run at the same time: an event that
+// was told to wait must find its key held until it is delivered.
+func TestEventToldToWaitIsNeverPassed(t *testing.T) {
+	t.Parallel()
+	for round := range 200 {
+		g := NewGate()
+		g.Hold("k")
+		var wg sync.WaitGroup
+		left := make(chan string, 1)
+		wg.Go(func() {
+			if g.Held([]byte("k")) {
+				g.LeftBehind("k", "1")
+				left <- "1"
+			}
+			close(left)
+		})
+		wg.Go(func() { g.Open("k") })
+		wg.Wait()
+		if id, waits := <-left; waits && (!g.Held([]byte("k")) || g.Open("k")) {
+			t.Fatalf("round %d: event %s waits behind a key that is open", round, id)
+		}
+	}
+}
+
+func TestOpenKeysCostNoLock(t *testing.T) {
+	g := NewGate()
+	key := []byte("k")
+	if n := testing.AllocsPerRun(100, func() { g.Held(key) }); n != 0 {
+		t.Fatalf("%v allocations to ask an open gate", n)
+	}
+	for i := range 1000 {
+		g.Hold(fmt.Sprint(i))
+	}
+	if n := testing.AllocsPerRun(100, func() { g.Held(key) }); n != 0 {
+		t.Fatalf("%v allocations to ask a gate that holds keys", n)
+	}
+	if len(g.Keys()) != 1000 || g.Len() != 1000 {
+		t.Fatalf("%d and %d keys, want 1000", len(g.Keys()), g.Len())
+	}
+}
