@@ -1,7 +1,7 @@
 #!/bin/bash
 # Installs what the tests need beside Go: a JDK 17 or newer (Kafka, and a comparison
-# with its own client), Maven (fetches
-# Kafka's jars on the first run) and a C compiler (the race detector).
+# with its own client), Maven (fetches Kafka's jars on the first run), PgBouncer and
+# a C compiler (the race detector).
 set -euo pipefail
 
 java_is_new_enough() {
@@ -13,6 +13,7 @@ java_is_new_enough() {
 missing=()
 java_is_new_enough && command -v javac >/dev/null || missing+=(openjdk-17-jdk-headless)
 command -v mvn >/dev/null || missing+=(maven)
+[ -n "${WALRELAY_TEST_PGBOUNCER:-}" ] || PATH=$PATH:/usr/sbin command -v pgbouncer >/dev/null || missing+=(pgbouncer)
 command -v cc >/dev/null || missing+=(gcc libc6-dev)
 if [ ${#missing[@]} -eq 0 ]; then
 	exit 0

@@ -17,6 +17,11 @@
 // test process, also when that is killed. Postgres does not run as root: under
 // root the server runs as the user postgres or nobody.
 //
+// What stands beside a server in real life can stand beside one of these:
+// [Server.Standby] makes a physical standby, which may be synchronous and can be
+// promoted; a [Forward] is an address that fails over; [Server.Pooler] is a
+// PgBouncer in transaction mode.
+//
 // WALRELAY_TEST_PG15 … WALRELAY_TEST_PG18 hold the URL of an existing server
 // (a superuser, wal_level=logical) to be used by Shared instead.
 package pgserver

@@ -42,6 +42,7 @@ type Server struct {
 	password string
 	ca       *ground.Authority // nil without TLS
 	external string            // URL of an existing server; all above is then unused
+	primary  *Server           // of a standby
 	release  []func()          // in order of acquisition
 
 	mu      sync.Mutex
