@@ -166,8 +166,22 @@ func (s *Scribe) Finish() { s.log.Finish() }
 func (s *Scribe) Confirm(pos event.Position) {
 	s.mu.Lock()
 	s.target = pos.LSN
+	if !s.opt.Marks {
+		s.pass(pos.LSN)
+	}
 	s.mu.Unlock()
-	signal(s.wake)
+	if s.opt.Marks {
+		signal(s.wake)
+		return
+	}
+	s.log.Confirm(pos)
+}
+
+// pass notes how far the log is told, and tells who waits for it. With the lock held.
+func (s *Scribe) pass(at event.LSN) {
+	s.passed = at
+	close(s.passing)
+	s.passing = make(chan struct{})
 }
 
 // Close writes the marks that are due and ends the log. After ctx what is not

@@ -75,9 +75,7 @@ func (s *Scribe) settleSome(ctx context.Context) (more bool, err error) {
 	}
 	s.mu.Lock()
 	s.book.tear(notes, lines)
-	s.passed = end
-	close(s.passing)
-	s.passing = make(chan struct{})
+	s.pass(end)
 	s.mu.Unlock()
 	signal(s.room)
 	s.log.Confirm(event.AtLSN(end))
