@@ -27,6 +27,9 @@ type Record struct {
 	Spread bool
 	// Loose: the route does not hold back. A failing event of the key holds nothing.
 	Loose bool
+	// Partial: the event was refused before the record was complete. It may be shown
+	// and put aside, never sent as it stands.
+	Partial bool
 	// Origin names the event in messages to people.
 	Origin Origin
 }

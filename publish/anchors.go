@@ -17,4 +17,5 @@ const (
 	AnchorTopicConfig    event.Anchor = "topic-config"
 	AnchorPoison         event.Anchor = "poison-event"
 	AnchorClosed         event.Anchor = "stopped-unacknowledged"
+	AnchorParking        event.Anchor = "parking-unavailable"
 )

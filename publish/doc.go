@@ -26,6 +26,15 @@
 //     way, narrows a refusal down to the one record that causes it, applies the
 //     policy to it, sends the rest in order and opens the lane again.
 //
+// # What is put aside
+//
+// With a [Desk], records can be put aside instead of being published: those that are
+// poison, by policy, and all later ones of their key (Desk.Held, whoever holds it).
+// The desk is asked after a record was let into its lane, so that it knows what
+// the lane's worker put aside before it opened the lane; and for records that waited,
+// when their time comes. Nothing of the lane is under way while a record is put
+// aside, so the desk gets the records of a key in order.
+//
 // # Where records wait
 //
 //	Publish ── topic unknown or being re-cut? ── topic queue

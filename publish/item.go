@@ -30,9 +30,13 @@ type item struct {
 	origin   event.Origin
 	hash     uint32
 	spread   bool
+	loose    bool
+	partial  bool
+	waits    bool // its key is held
 	wide     bool // larger than a batch of the main client: sent alone
 	part     int32
 	charged  int64 // bytes taken from the budget
+	millis   int64 // the timestamp that was asked for
 	fallback int64 // milliseconds, for a refused timestamp
 	retimed  uint8 // how often the timestamp was replaced
 	refused  error // why it must not be sent; nil otherwise
@@ -49,8 +53,8 @@ var items = sync.Pool{New: func() any { return new(item) }}
 func newItem(rec *event.Record, t event.Ticket) *item {
 	it := items.Get().(*item)
 	it.ticket, it.origin = t, rec.Origin
-	it.hash, it.spread = rec.Hash, rec.Spread
-	it.fallback = rec.FallbackMillis
+	it.hash, it.spread, it.loose, it.partial = rec.Hash, rec.Spread, rec.Loose, rec.Partial
+	it.millis, it.fallback = rec.Millis, rec.FallbackMillis
 	it.rec.Key, it.rec.Value = rec.Key, rec.Value
 	it.rec.Timestamp = time.UnixMilli(rec.Millis)
 	it.rec.Context = it
@@ -77,7 +81,7 @@ func (it *item) free() {
 	}
 	it.rec = kgo.Record{}
 	it.origin, it.ticket = event.Origin{}, event.Ticket{}
-	it.wide, it.retimed, it.refused = false, 0, nil
+	it.wide, it.waits, it.retimed, it.refused = false, false, 0, nil
 	it.place.Store(0)
 	items.Put(it)
 }

@@ -79,7 +79,7 @@ func (l *lane) park(it *item, filling bool) bool {
 	if !filling && l.topic.shape.Load() != l.shape {
 		return false
 	}
-	if !l.held.Load() && it.refused == nil && !it.wide {
+	if !l.held.Load() && it.refused == nil && !it.wide && !it.waits {
 		return false
 	}
 	if l.topic.pub.dead.Load() || !l.held.Load() && !l.holdLocked() {

@@ -15,12 +15,17 @@ type Observer struct {
 	Latency func(d time.Duration)
 	// Refused counts a record that can never be published as it is; reason is one of few words.
 	Refused func(source, topic, reason string)
+	// Parked counts a record that can never be published as it is and was put aside.
+	Parked func(source, topic, reason string)
+	// Held counts records that were put aside because an earlier one of their key waits.
+	Held func(source string, records int)
 	// DeadLettered counts a dead letter that the broker acknowledged.
 	DeadLettered func(topic string)
 	// Retried counts records that are sent again after a failure.
 	Retried func(topic string, records int)
 	// Condition sets a reason for not being ready, or clears it with an empty What. Keys
-	// are "kafka", "kafka/tls", "kafka/producer", "topic/<name>" and "stalled/<name>".
+	// are "kafka", "kafka/tls", "kafka/producer", "topic/<name>", "stalled/<name>" and
+	// "parking/<source>".
 	Condition func(key string, c event.Condition)
 	// PartitionsChanged reports that a topic's keys now spread over another number of partitions.
 	PartitionsChanged func(topic string, before, after int)
@@ -45,6 +50,18 @@ func (o *Observer) latency(d time.Duration) {
 func (o *Observer) refused(source, topic, reason string) {
 	if o.Refused != nil {
 		o.Refused(source, topic, reason)
+	}
+}
+
+func (o *Observer) parked(source, topic, reason string) {
+	if o.Parked != nil {
+		o.Parked(source, topic, reason)
+	}
+}
+
+func (o *Observer) held(source string, n int) {
+	if o.Held != nil {
+		o.Held(source, n)
 	}
 }
 

@@ -57,11 +57,11 @@ type Options struct {
 	// whatever the topic grows to.
 	PinPartitions map[string]int
 
-	// OnPoison is PoisonStop by default.
 	// Topics are looked at from the start, so that what is wrong with them shows
 	// before the first event comes. Others are looked at when a record needs them.
 	Topics []string
 
+	// OnPoison is PoisonStop by default.
 	OnPoison PoisonPolicy
 	// DLQTopic receives the dead letters; required for PoisonDLQ.
 	DLQTopic string
@@ -132,8 +132,10 @@ func (o Options) Validate() error {
 			"leave them out to get the defaults")
 	case o.BatchMaxBytes < 1024 || o.BatchMaxBytes > maxWideBytes:
 		return usage(fmt.Sprintf("batch_max_bytes is %d, want 1024 to %d", o.BatchMaxBytes, maxWideBytes), "leave it out to get 1000000")
-	case o.OnPoison != PoisonStop && o.OnPoison != PoisonDLQ:
-		return usage(fmt.Sprintf("poison policy %q is unknown, want stop or dlq", o.OnPoison), "set on_poison to one of them")
+	case o.OnPoison != PoisonStop && o.OnPoison != PoisonDLQ && o.OnPoison != PoisonPark:
+		return usage(fmt.Sprintf("poison policy %q is unknown, want park, dlq or stop", o.OnPoison), "set on_poison to one of them")
+	case o.OnPoison == PoisonPark && o.Desk == nil:
+		return usage("poison policy park has no place to put events aside", "let the source have its bookkeeping, or set on_poison to dlq or stop")
 	case o.OnPoison == PoisonDLQ && o.DLQTopic == "":
 		return usage("poison policy dlq has no topic", "set kafka.dlq_topic")
 	case o.OnPoison == PoisonDLQ && !legalTopic(o.DLQTopic):

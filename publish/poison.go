@@ -13,11 +13,17 @@ import (
 // when the publisher is closed meanwhile.
 func (p *Publisher) poisoned(l *lane, it *item, why error, reason string) bool {
 	p.obs.refused(it.origin.Source, l.topic.name, reason)
-	if p.opts.OnPoison == PoisonDLQ {
+	switch p.opts.OnPoison {
+	case PoisonPark:
+		return p.putAside(l, it, why, reason)
+	case PoisonDLQ:
 		err := p.deadLetter(l.topic, it, why)
 		switch {
 		case err == nil:
 			p.obs.deadLettered(l.topic.name)
+			if p.opts.Desk != nil {
+				p.opts.Desk.Lettered(it.record(), it.ticket, why)
+			}
 			p.settle(it, nil)
 			return true
 		case errors.Is(err, ErrClosed):
@@ -29,7 +35,7 @@ func (p *Publisher) poisoned(l *lane, it *item, why error, reason string) bool {
 	err := p.stop(it.ticket.Source, &event.Error{
 		Class: event.Halt, Fault: event.FaultPrecondition,
 		What:   fmt.Sprintf("source %s is stopped by event %s", it.origin.Source, it.name()),
-		Remedy: "make room for it (raise the topic's limit, correct the route) or set kafka.on_poison: dlq, then start the relay again",
+		Remedy: "make room for it (raise the topic's limit, correct the route) or set kafka.on_poison: park or dlq, then start the relay again",
 		Anchor: AnchorPoison, Cause: why,
 	})
 	p.settle(it, err)

@@ -39,6 +39,7 @@ type Publisher struct {
 	closeErr error
 
 	anyStopped atomic.Bool
+	desk       deskTroubles
 	letters    chan struct{} // a lock: one dead letter at a time, so that it is alone in its batch
 
 	mu      sync.Mutex // taken last: topic.mu, lane.mu, mu
@@ -59,6 +60,7 @@ func Open(ctx context.Context, opts Options, obs Observer) (*Publisher, error) {
 		wake:    make(chan struct{}, 1),
 		letters: make(chan struct{}, 1),
 		stopped: make(map[uint16]*event.Error),
+		desk:    deskTroubles{waiting: make(map[string]int)},
 	}
 	p.topics.Store(&map[string]*topic{})
 	p.promise = p.decided
@@ -134,11 +136,15 @@ func (p *Publisher) take(ctx context.Context, rec *event.Record, t event.Ticket,
 	if err := p.stopReason(t.Source); err != nil {
 		return err
 	}
+	if rec.Partial && why == nil {
+		why = &event.Error{Class: event.Poison, What: "refused before its record was complete", Anchor: AnchorPoison}
+	}
 	if err := p.budget.acquire(ctx, payload(rec)); err != nil {
 		return fmt.Errorf("waiting for room to publish: %w", err)
 	}
 	it := newItem(rec, t)
 	it.refused = why
+	it.partial = it.partial || why != nil
 	to := p.topicFor(it, rec.Topic)
 	for {
 		if sh := to.shape.Load(); sh == nil {
@@ -159,15 +165,21 @@ func (p *Publisher) dispatch(t *topic, sh *shape, it *item, filling bool) bool {
 	}
 	l := sh.pick(it)
 	for {
-		if it.refused == nil && !it.wide && l.enter(filling) {
+		if it.refused == nil && !it.wide && !it.waits && l.enter(filling) {
 			// Looked at again: the source may have been stopped since it was let in.
 			if err := p.stopReason(it.ticket.Source); err != nil {
 				p.settle(it, err)
 				l.leave()
 				return true
 			}
-			p.send(p.main, l, it)
-			return true
+			if !p.held(it) {
+				p.send(p.main, l, it)
+				return true
+			}
+			// Asked only now that the lane is known to be open: what a worker put aside
+			// before it opened the lane is seen.
+			it.waits = true
+			l.leave()
 		}
 		if l.park(it, filling) {
 			return true

@@ -114,6 +114,9 @@ func (r *repair) handBack() {
 	defer r.mu.Unlock()
 	r.topic.queue = slices.Concat(r.todo, r.queue, r.topic.queue)
 	r.todo, r.queue = nil, nil
+	if r.topic.missing.Load() {
+		r.topic.queue = r.topic.offer(r.topic.queue)
+	}
 }
 
 // wait makes the reason known and pauses before the next attempt.
@@ -124,6 +127,9 @@ func (r *repair) wait(cause error) bool {
 		// Deleted and made again: franz-go sticks to the old topic until told to forget it.
 		r.p.main.PurgeTopicsFromProducing(r.topic.name)
 		r.p.wide.PurgeTopicsFromProducing(r.topic.name)
+	}
+	if refusedTopic(cause, false) && r.topic.missing.Load() {
+		r.takeBack()
 	}
 	r.attempts++
 	if !r.p.pause(backoff(r.attempts)) {
@@ -157,7 +163,8 @@ func (r *repair) step() bool {
 			}
 		}
 		it := r.todo[0]
-		alone := it.refused != nil || it.wide
+		r.p.reconsider(it)
+		alone := it.refused != nil || it.wide || it.waits
 		switch err := r.p.stopReason(it.ticket.Source); {
 		case r.p.dead.Load() || r.broken.Load():
 			return false
@@ -169,6 +176,9 @@ func (r *repair) step() bool {
 			continue
 		case alone && r.inflight.Load() > 0, careful && r.sent == r.batch:
 			return false
+		case it.waits:
+			r.sift()
+			continue
 		case it.refused != nil:
 			r.todo = r.todo[1:]
 			r.suspects = max(0, r.suspects-1)

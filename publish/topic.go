@@ -23,6 +23,8 @@ type topic struct {
 	batchCap atomic.Int64
 	// purges counts how often franz-go was made to forget the topic.
 	purges atomic.Int64
+	// missing: the broker knows no such topic, and will not by waiting.
+	missing atomic.Bool
 	// troubled counts lanes that wait for something to be put right.
 	troubled atomic.Int32
 
@@ -104,6 +106,10 @@ func (t *topic) park(it *item) bool {
 	}
 	if t.pub.dead.Load() {
 		t.pub.settle(it, errClosed())
+		return true
+	}
+	// An earlier record that waits was refused by the desk; this one may be another source's.
+	if t.missing.Load() && t.takenBack(it) {
 		return true
 	}
 	t.queue = append(t.queue, it)

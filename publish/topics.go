@@ -26,6 +26,7 @@ func (p *Publisher) topicFor(it *item, name string) *topic {
 			if it.refused == nil {
 				it.refused = illegalTopic(name)
 			}
+			it.rec.Topic = name // for people; it is never sent
 			return p.nowhere(it.ticket.Source)
 		}
 		t = p.addTopic(name, nil)
@@ -138,10 +139,10 @@ func (p *Publisher) look(due []*topic) {
 
 // apply takes what the broker said; true when the topic is usable.
 func (t *topic) apply(ctx context.Context, d *description, now time.Time) bool {
-	p := t.pub
+	p, creating := t.pub, false
 	if errors.Is(d.err, kerr.UnknownTopicOrPartition) && p.opts.CreateTopics && t.shape.Load() == nil && t.old == nil {
 		if err := createTopic(ctx, p.main, t.name, p.opts.Partitions, p.opts.Replication); err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
-			d.err = fmt.Errorf("creating topic %s: %w", t.name, err)
+			d.err, creating = fmt.Errorf("creating topic %s: %w", t.name, err), true
 		} else {
 			wake(p.wake)
 			t.next = now
@@ -154,8 +155,10 @@ func (t *topic) apply(ctx context.Context, d *description, now time.Time) bool {
 	}
 	if d.err != nil {
 		t.report(p.explain(t.name, d.err))
+		t.miss(refusedTopic(d.err, creating))
 		return false
 	}
+	t.miss(false)
 	if pin, pinned := p.opts.PinPartitions[t.name]; pinned {
 		if pin > n {
 			t.report(event.Condition{
