@@ -26,6 +26,7 @@ func (c *Config) SlotOptions(source string) (slot.Options, error) {
 		WriteBack:             slot.WriteBack(s.AfterPublish),
 		ClaimRows:             s.Poll.Claim == "row",
 		Notify:                s.Poll.Notify,
+		Retains:               s.Retention.KeepPublished > 0,
 		ExtraColumns:          s.extraColumns(),
 		AllowRowFilter:        pg.AllowRowFilter,
 		Bookkeeping:           pg.Bookkeeping,

@@ -38,6 +38,9 @@ const (
 // polls reports whether the log is never read: no slot, no publication.
 func (o *Options) polls() bool { return o.Capture == CapturePoll }
 
+// wakes reports whether inserts are to be announced.
+func (o *Options) wakes() bool { return o.Notify && o.keepsBooks() && o.Capture != CaptureLog }
+
 // claims reports whether rows of the tables may be claimed: instead of the log,
 // before it, or beside it.
 func (o *Options) claims() bool {

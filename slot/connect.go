@@ -56,6 +56,28 @@ func (o *Options) ConnConfig() (*pgx.ConnConfig, error) {
 	return cfg, nil
 }
 
+// trackedByPoolers are the start-up parameters that PgBouncer carries over from
+// client to server (its documentation, ignore_startup_parameters). It refuses a
+// connection that asks for any other.
+var trackedByPoolers = map[string]string{
+	"client_encoding":             "UTF8",
+	"TimeZone":                    "UTC",
+	"DateStyle":                   "ISO,MDY",
+	"standard_conforming_strings": "on",
+}
+
+// PlainConfig is the configuration of an ordinary connection through a pooler.
+func (o *Options) PlainConfig() (*pgx.ConnConfig, error) {
+	cfg, err := ParseDSN(o.DSN)
+	if err != nil {
+		return nil, err
+	}
+	setParams(&cfg.Config, trackedByPoolers)
+	o.dialBy(&cfg.Config)
+	cfg.DefaultQueryExecMode = pgx.QueryExecModeExec
+	return cfg, nil
+}
+
 // ReplicationConfig is the configuration of a replication connection. It comes
 // from the same parsed string as the ordinary one, whatever the password holds.
 func (o *Options) ReplicationConfig() (*pgconn.Config, error) {
@@ -68,13 +90,21 @@ func (o *Options) ReplicationConfig() (*pgconn.Config, error) {
 }
 
 func (o *Options) pin(cfg *pgconn.Config, settings map[string]string) {
-	for _, pins := range []map[string]string{outputForms, settings} {
-		for name, value := range pins {
-			// The server ignores the case of names; two spellings of one would race.
-			maps.DeleteFunc(cfg.RuntimeParams, func(k, _ string) bool { return strings.EqualFold(k, name) })
-			cfg.RuntimeParams[name] = value
-		}
+	setParams(cfg, outputForms)
+	setParams(cfg, settings)
+	o.dialBy(cfg)
+}
+
+func setParams(cfg *pgconn.Config, settings map[string]string) {
+	for name, value := range settings {
+		// The server ignores the case of names; two spellings of one would race.
+		maps.DeleteFunc(cfg.RuntimeParams, func(k, _ string) bool { return strings.EqualFold(k, name) })
+		cfg.RuntimeParams[name] = value
 	}
+}
+
+// dialBy sets how the connection is made and what it is called.
+func (o *Options) dialBy(cfg *pgconn.Config) {
 	if o.ApplicationName != "" {
 		cfg.RuntimeParams["application_name"] = o.ApplicationName
 	}
@@ -87,12 +117,33 @@ func (o *Options) pin(cfg *pgconn.Config, settings map[string]string) {
 	}
 }
 
-// Connect opens an ordinary connection. Errors are classified.
+// Connect opens an ordinary connection. Where the source is polled it is one of
+// [ConnectPlain]: there may be nothing but a pooler to connect to. Errors are classified.
 func Connect(ctx context.Context, o Options) (*pgx.Conn, error) {
+	if o.polls() {
+		return ConnectPlain(ctx, o)
+	}
 	cfg, err := o.ConnConfig()
 	if err != nil {
 		return nil, err
 	}
+	return connect(ctx, o, cfg)
+}
+
+// ConnectPlain opens an ordinary connection that a pooler in transaction mode may
+// stand behind (PgBouncer): it asks for no setting that such a pooler refuses,
+// and prepares no statements. What such a connection sets for its session
+// may be another's a moment later: settings that matter belong into each
+// transaction. Errors are classified.
+func ConnectPlain(ctx context.Context, o Options) (*pgx.Conn, error) {
+	cfg, err := o.PlainConfig()
+	if err != nil {
+		return nil, err
+	}
+	return connect(ctx, o, cfg)
+}
+
+func connect(ctx context.Context, o Options, cfg *pgx.ConnConfig) (*pgx.Conn, error) {
 	conn, err := pgx.ConnectConfig(ctx, cfg)
 	if err != nil {
 		return nil, Classify(err, o.scene("connecting"))

@@ -20,23 +20,6 @@ func tableDDL(t Table, o Options) []string {
 	}
 }
 
-// bookkeepingDDL makes walrelay's own schema with the table of markers.
-func bookkeepingDDL(o Options) []string {
-	return []string{
-		"CREATE SCHEMA IF NOT EXISTS " + QuoteIdent(o.Bookkeeping),
-		"CREATE TABLE IF NOT EXISTS " + o.MarkerTable().SQL() + ` (
-	name text PRIMARY KEY,
-	system_identifier text NOT NULL,
-	timeline int NOT NULL,
-	slot text NOT NULL,
-	confirmed_lsn pg_catalog.pg_lsn NOT NULL,
-	phase text NOT NULL,
-	publication text NOT NULL DEFAULT '',
-	updated_at timestamptz NOT NULL
-)`,
-	}
-}
-
 // publicationDDL publishes inserts of the tables, under the names of the roots.
 // Without tables (messages only) the publication is empty, but must be there.
 func publicationDDL(tables []tableInfo, o Options) string {
@@ -74,7 +57,7 @@ func grantDDL(o Options) []string {
 		}
 		ddl = append(ddl, fmt.Sprintf("GRANT SELECT, UPDATE, DELETE ON %s TO %s", t.SQL(), role))
 	}
-	if o.writesMarker() {
+	if o.keepsBooks() {
 		schema := QuoteIdent(o.Bookkeeping)
 		ddl = append(ddl,
 			fmt.Sprintf("GRANT USAGE ON SCHEMA %s TO %s", schema, role),

@@ -93,7 +93,7 @@ func (s Scene) passing(e *event.Error) *event.Error {
 
 func pooler() *event.Error {
 	return precondition(AnchorPooler, "a connection pooler answers instead of Postgres, and replication cannot pass through it",
-		"give the source the address of the Postgres server itself")
+		"give the source the address of the Postgres server itself; or write capture: poll, which works through a pooler")
 }
 
 func classifyNetwork(err error) *event.Error {

@@ -14,7 +14,8 @@ type inventory struct {
 	role        roleInfo
 	tables      []tableInfo // in the order of Options.Tables
 	publication publicationInfo
-	bookkeeping bookkeepingInfo
+	books       map[string]bookInfo // by name
+	notifies    bool                // the function for wake-ups is there
 	sendersUsed int
 	slotsUsed   int
 	// unusable says that the server is too old to be asked for the rest.
@@ -28,11 +29,6 @@ type roleInfo struct {
 	createsHere bool // CREATE on the database
 }
 
-type bookkeepingInfo struct {
-	exists   bool
-	writable bool
-}
-
 // takeInventory reads everything that Check and Plan judge.
 func takeInventory(ctx context.Context, conn *pgx.Conn, o Options) (*inventory, error) {
 	v := &inventory{settings: map[string]string{}}
@@ -41,8 +37,9 @@ func takeInventory(ctx context.Context, conn *pgx.Conn, o Options) (*inventory, 
 		v.unusable = true
 		return v, nil
 	}
-	steps := []func(context.Context, *pgx.Conn, Options) error{
-		v.readFactsOf, v.readRole, v.readTables, v.readPublication, v.readBookkeeping,
+	steps := []func(context.Context, *pgx.Conn, Options) error{v.readFactsOf, v.readRole, v.readTables, v.readPublication, v.readBookkeeping}
+	if o.polls() { // what only the log needs is not asked for: the role may have no right to it
+		steps = []func(context.Context, *pgx.Conn, Options) error{v.readRole, v.readTables, v.readBookkeeping}
 	}
 	for _, step := range steps {
 		if err == nil {
@@ -70,7 +67,8 @@ func (v *inventory) readServer(ctx context.Context, conn *pgx.Conn, _ Options) e
 	}); err != nil {
 		return err
 	}
-	return conn.QueryRow(ctx, `select pg_catalog.current_setting('server_version_num')::int`).Scan(&v.ServerVersion)
+	return conn.QueryRow(ctx, `select pg_catalog.current_setting('server_version_num')::int, pg_catalog.pg_is_in_recovery()`).
+		Scan(&v.ServerVersion, &v.InRecovery)
 }
 
 func (v *inventory) readFactsOf(ctx context.Context, conn *pgx.Conn, o Options) (err error) {
@@ -108,25 +106,5 @@ func (v *inventory) readTables(ctx context.Context, conn *pgx.Conn, o Options) e
 
 func (v *inventory) readPublication(ctx context.Context, conn *pgx.Conn, o Options) (err error) {
 	v.publication, err = readPublication(ctx, conn, o.Publication)
-	return err
-}
-
-func (v *inventory) readBookkeeping(ctx context.Context, conn *pgx.Conn, o Options) error {
-	if !o.writesMarker() {
-		return nil
-	}
-	t := o.MarkerTable()
-	rows, err := conn.Query(ctx, `
-		select pg_catalog.has_schema_privilege(n.oid, 'USAGE') and pg_catalog.has_table_privilege(c.oid, 'SELECT')
-		       and pg_catalog.has_table_privilege(c.oid, 'INSERT') and pg_catalog.has_table_privilege(c.oid, 'UPDATE')
-		  from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-		 where n.nspname = $1 and c.relname = $2`, t.Schema, t.Name)
-	if err != nil {
-		return err
-	}
-	_, err = pgx.ForEachRow(rows, []any{&v.bookkeeping.writable}, func() error {
-		v.bookkeeping.exists = true
-		return nil
-	})
 	return err
 }

@@ -14,8 +14,8 @@ func (v *inventory) setting(name string) int64 {
 	return n
 }
 
-// serverFindings is about the server as a whole.
-func (v *inventory) serverFindings() []Finding {
+// hostFindings is about the server as a whole, whatever is read from it.
+func (v *inventory) hostFindings() []Finding {
 	version := v.settings["server_version"]
 	if v.unusable {
 		return []Finding{failing("server_version", version, "15 or later", precondition(AnchorVersion,
@@ -27,7 +27,15 @@ func (v *inventory) serverFindings() []Finding {
 		return append(findings, failing("pg_is_in_recovery", "true", "false", retry(AnchorStandby,
 			"the server is a standby", "wait for the failover to end, or give the primary's address")))
 	}
-	findings = append(findings, fine("pg_is_in_recovery", "false", "false"))
+	return append(findings, fine("pg_is_in_recovery", "false", "false"))
+}
+
+// serverFindings is about the server as one whose log is read.
+func (v *inventory) serverFindings() []Finding {
+	findings := v.hostFindings()
+	if v.unusable || v.InRecovery {
+		return findings
+	}
 	level := v.settings["wal_level"]
 	if level != "logical" {
 		return append(findings, failing("wal_level", level, "logical", precondition(AnchorWALLevel,
@@ -74,8 +82,8 @@ func (v *inventory) tableFindings(o Options) []Finding {
 		switch e := t.judge(o); {
 		case e != nil:
 			findings = append(findings, explained(setting, "", needs, e))
-		case len(t.triggers) > 0:
-			findings = append(findings, warning(setting, "fits; has trigger "+strings.Join(t.triggers, ", "), needs+", no triggers",
+		case len(t.strangeTriggers(o)) > 0:
+			findings = append(findings, warning(setting, "fits; has trigger "+strings.Join(t.strangeTriggers(o), ", "), needs+", no triggers",
 				"make sure that the triggers do not undo what walrelay writes to a row, nor write to the table"))
 		default:
 			findings = append(findings, fine(setting, "fits", needs))
@@ -103,22 +111,28 @@ func (v *inventory) publicationFinding(o Options) Finding {
 }
 
 func (v *inventory) bookkeepingFindings(o Options) []Finding {
-	if !o.writesMarker() {
+	if !o.keepsBooks() {
 		return []Finding{warning("bookkeeping", "none", "a schema of walrelay's own",
 			"leave bookkeeping out of the configuration: without it nothing tells a first start from a lost slot")}
 	}
-	setting, needs := "bookkeeping "+o.MarkerTable().String(), "there, readable and writable"
-	switch {
-	case !v.bookkeeping.exists:
-		return []Finding{failing(setting, "missing", needs, precondition(AnchorNotInitialised,
-			fmt.Sprintf("table %s does not exist", o.MarkerTable()), "run 'walrelay init'"))}
-	case !v.bookkeeping.writable:
-		return []Finding{failing(setting, "no right", needs, precondition(AnchorRights,
-			fmt.Sprintf("role %s may not read and write table %s", quoteIfNeeded(v.role.name), o.MarkerTable()),
-			fmt.Sprintf("GRANT USAGE ON SCHEMA %s TO %s; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %s TO %s",
-				QuoteIdent(o.Bookkeeping), QuoteIdent(v.role.name), QuoteIdent(o.Bookkeeping), QuoteIdent(v.role.name))))}
+	var findings []Finding
+	for _, name := range o.books() {
+		t, b := o.book(name), v.books[name]
+		setting, needs := "bookkeeping "+t.String(), "there, readable and writable"
+		switch {
+		case !b.exists:
+			findings = append(findings, failing(setting, "missing", needs, precondition(AnchorNotInitialised,
+				fmt.Sprintf("table %s does not exist", t), "run 'walrelay init': it makes what is missing and leaves what is there")))
+		case !b.writable:
+			findings = append(findings, failing(setting, "no right", needs, precondition(AnchorRights,
+				fmt.Sprintf("role %s may not read and write table %s", quoteIfNeeded(v.role.name), t),
+				fmt.Sprintf("GRANT USAGE ON SCHEMA %s TO %s; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %s TO %s",
+					QuoteIdent(o.Bookkeeping), QuoteIdent(v.role.name), QuoteIdent(o.Bookkeeping), QuoteIdent(v.role.name)))))
+		default:
+			findings = append(findings, fine(setting, "there", needs))
+		}
 	}
-	return []Finding{fine(setting, "there", needs)}
+	return findings
 }
 
 // slotFindings is about what the slot is, not about where it stands.

@@ -32,7 +32,7 @@ type Marker struct {
 }
 
 // MarkerTable is the table that markers live in, one row per source.
-func (o *Options) MarkerTable() Table { return Table{Schema: o.Bookkeeping, Name: "source"} }
+func (o *Options) MarkerTable() Table { return o.book(bookSource) }
 
 // ReadMarker reads the source's marker; nil where there is none or no place for one.
 func ReadMarker(ctx context.Context, db DB, o Options) (*Marker, error) {

@@ -50,6 +50,8 @@ type Options struct {
 	WriteBack WriteBack
 	// ClaimRows: a claim is written into the row.
 	ClaimRows bool
+	// Retains: published rows that are old are deleted.
+	Retains bool
 	// Notify has inserts announced on the channel NotifyChannel.
 	Notify bool
 	// Failover asks for a slot that is carried over to standbys (Postgres 17 and later).

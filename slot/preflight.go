@@ -39,25 +39,51 @@ func Check(ctx context.Context, o Options) []Finding {
 	if host, why := unverified(&cfg.Config); host != "" {
 		findings = append(findings, warning("sslmode", host+" "+why, "verify-full", "write sslmode=verify-full, with sslrootcert where the certificate is not publicly signed"))
 	}
-	findings = append(findings, v.serverFindings()...)
+	findings = append(findings, v.hostFindings()...)
 	if v.unusable || v.InRecovery {
 		return findings
 	}
+	if !o.polls() {
+		findings = append(findings, v.logFindings(ctx, o)...)
+	}
+	findings = append(findings, v.tableFindings(o)...)
+	findings = append(findings, v.writeFindings(o)...)
+	findings = append(findings, v.bookkeepingFindings(o)...)
+	if o.polls() {
+		return findings
+	}
+	if markerErr != nil {
+		findings = append(findings, explained("marker", "cannot be read", "readable", asError(markerErr)))
+	} else {
+		findings = append(findings, o.bearable(append(v.slotFindings(o), v.positionFinding(marker)...))...)
+	}
+	return append(findings, v.adviceFindings(o)...)
+}
+
+// logFindings is what reading the log needs besides the slot.
+func (v *inventory) logFindings(ctx context.Context, o Options) []Finding {
+	findings := v.serverFindings()[len(v.hostFindings()):]
 	findings = append(findings, v.capacityFindings()...)
 	findings = append(findings, v.roleFindings()...)
 	if v.role.replicates {
 		findings = append(findings, replicationFinding(ctx, o, v))
 	}
-	findings = append(findings, v.tableFindings(o)...)
-	findings = append(findings, v.publicationFinding(o))
-	findings = append(findings, v.bookkeepingFindings(o)...)
-	if markerErr != nil {
-		findings = append(findings, explained("marker", "cannot be read", "readable", asError(markerErr)))
-	} else {
-		findings = append(findings, v.slotFindings(o)...)
-		findings = append(findings, v.positionFinding(marker)...)
+	return o.bearable(append(findings, v.publicationFinding(o)))
+}
+
+// bearable makes warnings of what the relay can do without: where the table is
+// polled as long as the log cannot be read, or makes up for a gap.
+func (o *Options) bearable(findings []Finding) []Finding {
+	for i, f := range findings {
+		switch {
+		case f.Err == nil:
+		case o.Capture == CaptureAuto:
+			findings[i] = warning(f.Setting, f.Is, f.Needs, "the table is polled until then; "+f.Remedy)
+		case o.OnGap == GapCatchUp && f.Err.Fault == event.FaultGap:
+			findings[i] = warning(f.Setting, f.Is, f.Needs, "the relay makes a new slot and publishes what the table still holds, since on_gap is catch_up")
+		}
 	}
-	return append(findings, v.adviceFindings(o)...)
+	return findings
 }
 
 func asError(err error) *event.Error {
@@ -69,7 +95,7 @@ func asError(err error) *event.Error {
 }
 
 func readMarkerIfThere(ctx context.Context, conn *pgx.Conn, o Options, v *inventory) (*Marker, error) {
-	if !v.bookkeeping.exists {
+	if !v.books[bookSource].exists {
 		return nil, nil
 	}
 	return ReadMarker(ctx, conn, o)
@@ -105,6 +131,7 @@ func VerifyForStream(ctx context.Context, conn *pgx.Conn, o Options) (Facts, err
 	if !v.unusable && !v.InRecovery {
 		findings = append(findings, v.roleFindings()...)
 		findings = append(findings, v.bookkeepingFindings(o)...)
+		findings = append(findings, v.writeFindings(o)...)
 		for i := range v.tables {
 			t := &v.tables[i]
 			if e := t.unfit(o); e != nil {
@@ -120,4 +147,21 @@ func VerifyForStream(ctx context.Context, conn *pgx.Conn, o Options) (Facts, err
 		}
 	}
 	return v.Facts, firstFailure(findings)
+}
+
+// VerifyForTable looks at what must hold before rows are claimed, and returns the
+// first precondition that fails.
+func VerifyForTable(ctx context.Context, conn *pgx.Conn, o Options) error {
+	o.Capture = CapturePoll
+	v, err := takeInventory(ctx, conn, o)
+	if err != nil {
+		return err
+	}
+	findings := v.hostFindings()
+	if !v.unusable && !v.InRecovery {
+		findings = append(findings, v.tableFindings(o)...)
+		findings = append(findings, v.writeFindings(o)...)
+		findings = append(findings, v.bookkeepingFindings(o)...)
+	}
+	return firstFailure(findings)
 }

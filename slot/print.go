@@ -20,33 +20,55 @@ func Print(w io.Writer, o Options) error {
 	s := script{w: w}
 	s.comment("walrelay init for source %s (schema %s)", o.Source, o.Schema.Preset)
 	s.comment("Run it as a superuser or the owner of the database, in the database of the source.")
-	s.comment("The server needs wal_level = logical (ALTER SYSTEM SET wal_level = logical; then restart it).")
-	s.section("1. The role. Set its password with \\password %s in psql.", o.Role)
-	s.statement("CREATE ROLE " + QuoteIdent(o.Role) + " LOGIN REPLICATION")
+	rights := " LOGIN REPLICATION"
+	if o.polls() {
+		rights = " LOGIN"
+	} else {
+		s.comment("The server needs wal_level = logical (ALTER SYSTEM SET wal_level = logical; then restart it).")
+	}
+	s.section("The role. Set its password with \\password %s in psql.", o.Role)
+	s.statement("CREATE ROLE " + QuoteIdent(o.Role) + rights)
 	tables := make([]tableInfo, 0, len(o.Tables))
 	for _, t := range o.Tables {
-		s.section("2. Outbox table %s. Leave this out where the table exists.", t)
+		s.section("Outbox table %s. Leave this out where the table exists.", t)
 		for _, sql := range tableDDL(t, o) {
 			s.statement(sql)
 		}
 		tables = append(tables, plannedTable(t, o))
 	}
-	if o.writesMarker() {
-		s.section("3. walrelay's own bookkeeping.")
-		for _, sql := range bookkeepingDDL(o) {
-			s.statement(sql)
+	if o.keepsBooks() {
+		s.section("walrelay's own bookkeeping.")
+		for i, name := range bookNames {
+			ddl := bookDDL(o, name)
+			if i > 0 {
+				ddl = ddl[1:] // the schema, again
+			}
+			for _, sql := range ddl {
+				s.statement(sql)
+			}
 		}
 	}
-	s.section("4. The publication. It must be older than the slot.")
-	s.statement(publicationDDL(tables, o))
-	s.section("5. What the role may do.")
+	if o.wakes() {
+		s.section("Inserts wake the relay (poll.notify).")
+		s.statement(notifierDDL(o))
+		for _, t := range o.Tables {
+			s.statement(wakeUpDDL(t, o))
+		}
+	}
+	if !o.polls() {
+		s.section("The publication. It must be older than the slot.")
+		s.statement(publicationDDL(tables, o))
+	}
+	s.section("What the role may do.")
 	for _, sql := range grantDDL(o) {
 		s.statement(sql)
 	}
-	s.section("6. The slot. From here on the server keeps WAL until walrelay has read it.")
-	s.statement(slotDDL(o, printedVersion))
-	if o.writesMarker() {
-		s.statement(markerSQL(o))
+	if !o.polls() {
+		s.section("The slot. From here on the server keeps WAL until walrelay has read it.")
+		s.statement(slotDDL(o, printedVersion))
+		if o.writesMarker() {
+			s.statement(markerSQL(o))
+		}
 	}
 	return s.err
 }
@@ -56,8 +78,9 @@ func Print(w io.Writer, o Options) error {
 const printedVersion = 170000
 
 type script struct {
-	w   io.Writer
-	err error
+	w        io.Writer
+	sections int
+	err      error
 }
 
 func (s *script) write(text string) {
@@ -73,7 +96,8 @@ func (s *script) comment(format string, a ...any) {
 
 func (s *script) section(format string, a ...any) {
 	s.write("\n")
-	s.comment(format, a...)
+	s.sections++
+	s.comment("%d. "+format, append([]any{s.sections}, a...)...)
 }
 
 func (s *script) statement(sql string) { s.write(sql + ";\n") }

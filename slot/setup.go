@@ -18,6 +18,10 @@ type Step struct {
 	What string
 	// SQL are the statements, in order; empty when it is there and fits.
 	SQL []string
+	// Without says why it is left out for now, where the relay can do without it.
+	Without string
+
+	slot bool // the slot's own step: it cannot be made in the transaction of the others
 }
 
 // Done reports that nothing is left to do.
@@ -49,7 +53,7 @@ func plan(ctx context.Context, conn *pgx.Conn, o Options) (Steps, *inventory, er
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := firstFailure(v.serverFindings()); err != nil {
+	if err := v.unfit(o); err != nil {
 		return nil, v, err
 	}
 	marker, err := readMarkerIfThere(ctx, conn, o, v)
@@ -60,8 +64,41 @@ func plan(ctx context.Context, conn *pgx.Conn, o Options) (Steps, *inventory, er
 	return steps, v, err
 }
 
-// steps is the plan for a server that is fit for logical decoding.
+// unfit says why nothing can be made on the server at all.
+func (v *inventory) unfit(o Options) error {
+	findings := v.hostFindings()
+	if o.Capture == CaptureLog {
+		findings = v.serverFindings()
+	}
+	return firstFailure(findings)
+}
+
+// steps is the plan for a server that is fit.
 func (v *inventory) steps(o Options, marker *Marker) (Steps, error) {
+	steps, tables, err := v.tableSteps(o)
+	if err != nil {
+		return nil, err
+	}
+	if !o.polls() {
+		step, err := v.publicationStep(o, tables)
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, step)
+	}
+	if o.Role != "" {
+		steps = append(steps, Step{What: "grants to role " + quoteIfNeeded(o.Role), SQL: grantDDL(o)})
+	}
+	if o.polls() {
+		return steps, nil
+	}
+	step, err := v.slotStep(o, marker)
+	return append(steps, step), err
+}
+
+// tableSteps are the outbox tables and walrelay's own, with the tables as they
+// will be.
+func (v *inventory) tableSteps(o Options) (Steps, []tableInfo, error) {
 	var steps Steps
 	tables := make([]tableInfo, len(v.tables))
 	for i, t := range v.tables {
@@ -70,35 +107,36 @@ func (v *inventory) steps(o Options, marker *Marker) (Steps, error) {
 			step.SQL = tableDDL(t.Table, o)
 			t = plannedTable(t.Table, o)
 		} else if e := t.judge(o); e != nil {
-			return nil, e
+			return nil, nil, e
 		}
 		tables[i] = t
 		steps = append(steps, step)
 	}
-	if o.writesMarker() {
-		step := Step{What: "bookkeeping " + o.MarkerTable().String()}
-		if !v.bookkeeping.exists {
-			step.SQL = bookkeepingDDL(o)
+	if o.keepsBooks() {
+		for _, name := range bookNames {
+			step := Step{What: "bookkeeping " + o.book(name).String()}
+			if !v.books[name].exists {
+				step.SQL = bookDDL(o, name)
+			}
+			steps = append(steps, step)
 		}
-		steps = append(steps, step)
 	}
+	return append(steps, v.wakeUpSteps(o)...), tables, nil
+}
+
+func (v *inventory) publicationStep(o Options, tables []tableInfo) (Step, error) {
 	step := Step{What: "publication " + quoteIfNeeded(o.Publication)}
 	if !v.publication.exists {
 		if v.Slot.Exists {
-			return nil, precondition(AnchorPublicationOld,
+			return step, precondition(AnchorPublicationOld,
 				fmt.Sprintf("slot %s is there, but publication %s is not: a publication that is made now is younger than the slot, and the rows in between cannot be read with it", o.Slot, quoteIfNeeded(o.Publication)),
 				"run 'walrelay init --new-slot', after publishing by hand what the old slot still had to bring")
 		}
 		step.SQL = []string{publicationDDL(tables, o)}
 	} else if e := v.publication.judge(v.publishedNow(tables), o); e != nil {
-		return nil, e
+		return step, e
 	}
-	steps = append(steps, step)
-	if o.Role != "" {
-		steps = append(steps, Step{What: "grants to role " + quoteIfNeeded(o.Role), SQL: grantDDL(o)})
-	}
-	step, err := v.slotStep(o, marker)
-	return append(steps, step), err
+	return step, nil
 }
 
 // publishedNow are the tables that the publication can be asked about: it cannot
@@ -117,7 +155,14 @@ func (v *inventory) publishedNow(tables []tableInfo) []tableInfo {
 }
 
 func (v *inventory) slotStep(o Options, marker *Marker) (Step, error) {
-	step := Step{What: "slot " + o.Slot}
+	step := Step{What: "slot " + o.Slot, slot: true}
+	if o.Capture == CaptureAuto && !v.Slot.Exists {
+		// The table is polled until the log can be read; the relay makes the slot then.
+		if err := firstFailure(append(v.serverFindings(), v.roleFindings()...)); err != nil {
+			step.Without = err.Error()
+			return step, nil
+		}
+	}
 	if err := firstFailure(v.slotFindings(o)); err != nil {
 		return step, err
 	}
@@ -162,17 +207,23 @@ func Apply(ctx context.Context, conn *pgx.Conn, o Options) (Steps, error) {
 	if err := makeObjects(ctx, conn, o, steps); err != nil {
 		return steps, err
 	}
-	if !steps[len(steps)-1].Done() {
-		_, err = makeSlot(ctx, conn, o, v.ServerVersion)
-		return steps, err
+	switch last := steps[len(steps)-1]; {
+	case !last.slot || last.Without != "":
+		return steps, nil
+	case last.Done():
+		return steps, adoptSlot(ctx, conn, o)
 	}
-	return steps, adoptSlot(ctx, conn, o)
+	_, err = makeSlot(ctx, conn, o, v.ServerVersion)
+	return steps, err
 }
 
-// makeObjects runs all steps but the last, the slot's, in one transaction.
+// makeObjects runs all steps but the slot's in one transaction.
 func makeObjects(ctx context.Context, conn *pgx.Conn, o Options, steps Steps) error {
 	err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		for _, step := range steps[:len(steps)-1] {
+		for _, step := range steps {
+			if step.slot {
+				continue
+			}
 			for _, sql := range step.SQL {
 				if _, err := tx.Exec(ctx, sql); err != nil {
 					return Classify(err, o.scene("making "+step.What))
@@ -204,6 +255,9 @@ func adoptSlot(ctx context.Context, conn *pgx.Conn, o Options) error {
 // remembers it as created. Everything before it that was not published is missing
 // from its log: the caller owes a catch-up from the table.
 func ReplaceSlot(ctx context.Context, conn *pgx.Conn, o Options) (Marker, error) {
+	if o.polls() {
+		return Marker{}, precondition(AnchorOptions, fmt.Sprintf("source %s is polled and has no slot", o.Source), "write capture: log or auto, if it is to have one")
+	}
 	f, err := readFacts(ctx, conn, o.Slot)
 	if err != nil {
 		return Marker{}, Classify(err, o.scene("reading slot "+o.Slot))

@@ -21,6 +21,8 @@ type tableInfo struct {
 	columns   []columnInfo // in the order of the table
 	leaves    []Table
 	triggers  []string
+	indexes   []indexInfo
+	rights    tableRights
 	// alike are tables whose name differs in case only; read if the table is missing.
 	alike []Table
 }
@@ -96,7 +98,13 @@ func readTable(ctx context.Context, db DB, t Table) (tableInfo, error) {
 	if err != nil {
 		return info, err
 	}
-	info.triggers, err = pgx.CollectRows(rows, pgx.RowTo[string])
+	if info.triggers, err = pgx.CollectRows(rows, pgx.RowTo[string]); err != nil {
+		return info, err
+	}
+	if info.rights, err = readRights(ctx, db, oid); err != nil {
+		return info, err
+	}
+	info.indexes, err = readIndexes(ctx, db, oid)
 	return info, err
 }
 
@@ -182,7 +190,7 @@ func (t *tableInfo) unfit(o Options) *event.Error {
 		return bad("run 'walrelay init' to make it, or correct the name", "does not exist")
 	case t.kind != "r" && t.kind != "p":
 		return bad("name the table that the rows are written to", "is not a table (relkind %s)", t.kind)
-	case t.unlogged:
+	case t.unlogged && !o.polls():
 		return bad(fmt.Sprintf("ALTER TABLE %s SET LOGGED", t.SQL()), "is unlogged: its rows never reach the log")
 	case t.temporary:
 		return bad("use an ordinary table", "is temporary: its rows never reach the log")
@@ -200,7 +208,7 @@ func (t *tableInfo) unfit(o Options) *event.Error {
 			return bad("change the column's type, or map another column under schema.columns",
 				"has column %s of type %s where %s needs %s", quoteIfNeeded(column), c.base, field, strings.Join(want, " or "))
 		}
-		if c.generated {
+		if c.generated && !o.polls() {
 			return bad("make it an ordinary column", "has a generated column %s for %s: generated columns are not in the stream", quoteIfNeeded(column), field)
 		}
 	}

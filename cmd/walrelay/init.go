@@ -17,7 +17,8 @@ func (a *app) initCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "init", Short: "make (or --print) the outbox table, the publication, the slot and walrelay's own schema", Args: cobra.NoArgs,
 		Long: `init makes what is missing and leaves what is there; what is there and differs is
-an error that names the difference. The publication is made before the slot.
+an error that names the difference. The publication is made before the slot. A source with capture: poll
+gets neither; one with capture: auto gets its slot later where the role may not replicate yet.
 With --print it only writes the SQL, without connecting to anything.
 
 --new-slot is for after a gap: it drops the slot and makes a new one that begins now. What the old slot
@@ -92,6 +93,10 @@ func (a *app) initSource(ctx context.Context, c *config.Config, source string, p
 		mark := "made "
 		if s.Done() {
 			mark = "there"
+		}
+		if s.Without != "" {
+			fmt.Fprintf(a.out, "later  %s: %s (%s)\n", source, s.What, a.secrets.String(s.Without))
+			continue
 		}
 		fmt.Fprintf(a.out, "%s  %s: %s\n", mark, source, s.What)
 	}
