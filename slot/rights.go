@@ -117,9 +117,9 @@ func (t *tableInfo) wakeUpFinding(o Options) Finding {
 // indexFinding: without the index every claim sorts all pending rows.
 func (t *tableInfo) indexFinding(o Options) Finding {
 	setting, needs := "claim index on "+t.String(), "an index in the order of claims"
-	columns, condition := claimOrder(t, o)
+	columns, enough, condition := claimOrder(t, o)
 	for _, x := range t.indexes {
-		if (x.partial == "" || condition != "") && startsWith(x.columns, columns) {
+		if (x.partial == "" || condition != "") && startsWith(x.columns, columns[:enough]) {
 			return fine(setting, x.name, needs)
 		}
 	}
@@ -138,23 +138,30 @@ func startsWith(columns, prefix []string) bool {
 	return len(columns) >= len(prefix) && slices.Equal(columns[:len(prefix)], prefix)
 }
 
-// claimOrder are the columns of the index that claims read in its order, and its
-// condition, as init makes it.
-func claimOrder(t *tableInfo, o Options) (columns []string, condition string) {
-	col := func(f event.Field) string { return o.Schema.Columns[f] }
+// claimOrder are the columns of the index that claims read in its order, how many
+// of them are enough (rows that are equal in those are few, and soon sorted), and
+// its condition, all as init makes it.
+func claimOrder(t *tableInfo, o Options) (columns []string, enough int, condition string) {
+	there := func(names ...string) {
+		for _, name := range names {
+			if _, ok := t.column(name); ok {
+				columns = append(columns, name)
+			}
+		}
+	}
+	col := o.Schema.Columns
 	switch o.Schema.Preset {
 	case event.Basic:
-		return []string{"seq"}, " WHERE " + QuoteIdent(col(event.PublishedAt)) + " IS NULL"
+		condition = " WHERE " + QuoteIdent(col[event.PublishedAt]) + " IS NULL"
+		if there("seq"); len(columns) == 0 {
+			there(col[event.OccurredAt], col[event.RowID])
+		}
 	case event.Debezium:
-		if _, ok := t.column(col(event.OccurredAt)); ok {
-			return []string{col(event.OccurredAt), col(event.RowID)}, ""
-		}
-		return []string{col(event.RowID)}, ""
+		there(col[event.OccurredAt], col[event.RowID])
 	default:
-		columns = []string{col(event.Route), col(event.Status), col(event.AvailableAt)}
-		if _, ok := t.column(col(event.HLC)); ok {
-			columns = append(columns, col(event.HLC))
-		}
-		return append(columns, "created_at", col(event.RowID)), ""
+		there(col[event.Route], col[event.Status], col[event.AvailableAt])
+		enough = len(columns)
+		there(col[event.HLC], "created_at", col[event.RowID])
 	}
+	return columns, min(enough+1, len(columns)), condition
 }
