@@ -45,8 +45,11 @@ func Binary(t testing.TB) string {
 	return binary
 }
 
-// Cleanup removes the binary that Binary built; for TestMain.
+// Cleanup removes what was built; for TestMain.
 func Cleanup() {
+	if skewBinary != "" {
+		_ = os.RemoveAll(filepath.Dir(skewBinary))
+	}
 	if binary != "" && os.Getenv("WALRELAY_TEST_BINARY") == "" {
 		_ = os.RemoveAll(filepath.Dir(binary))
 	}

@@ -31,6 +31,10 @@ type House struct {
 	Postgres, Source, Kafka, Routes, Top string
 	// URL replaces the connection string.
 	URL string
+	// Program replaces the relay's program; Env holds variables of its environment that
+	// are added to the test's.
+	Program string
+	Env     []string
 }
 
 // NewHouse makes a database and the names for it, and creates nothing else:

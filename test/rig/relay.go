@@ -83,7 +83,13 @@ func (b *safeBuffer) String() string {
 // killed when the test ends; its log is printed when the test fails.
 func (h *House) Start(t testing.TB, args ...string) *Relay {
 	t.Helper()
-	return start(t, exec.Command(Binary(t), append([]string{"run", "--log-format", "json", "--config", h.File(t)}, args...)...))
+	program := h.Program
+	if program == "" {
+		program = Binary(t)
+	}
+	cmd := exec.Command(program, append([]string{"run", "--log-format", "json", "--config", h.File(t)}, args...)...)
+	cmd.Env = append(os.Environ(), h.Env...)
+	return start(t, cmd)
 }
 
 func start(t testing.TB, cmd *exec.Cmd) *Relay {
