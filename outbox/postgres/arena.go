@@ -10,10 +10,13 @@ type arena struct{ chunk []byte }
 
 // keep copies a value. Nil stays nil, empty stays empty.
 func (a *arena) keep(v []byte) []byte {
-	if len(v) == 0 {
-		return v[:0:0]
+	if v == nil {
+		return nil
 	}
 	n := len(v)
+	if n == 0 {
+		return []byte{}
+	}
 	if n > arenaChunk/4 {
 		return append(make([]byte, 0, n), v...)
 	}

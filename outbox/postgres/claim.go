@@ -1,0 +1,168 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/walrelay/walrelay/event"
+	"github.com/walrelay/walrelay/outbox"
+)
+
+// widest is how many times the limit a claim looks at when others hold the rows at the front.
+const widest = 16
+
+// Claim takes rows, in table order.
+func (t *Table) Claim(ctx context.Context, req outbox.Request) (*outbox.Claim, error) {
+	if req.Limit <= 0 || nothing(req.Shards) || req.Only != nil && len(req.Only) == 0 {
+		return &outbox.Claim{}, nil
+	}
+	if t.db.o.AfterPublish == Keep {
+		return nil, t.l.lacks("is read by claims, but published rows are kept unmarked: each would be published for ever",
+			"set after_publish to mark or delete")
+	}
+	switch {
+	case t.claimsRows():
+		if err := t.l.need("claim: row", colProcessingAt); err != nil {
+			return nil, err
+		}
+		return t.claimRows(ctx, &req)
+	case t.l.schema.Preset == event.Debezium && t.db.o.Claim == ClaimRow:
+		return t.claimOpen(ctx, &req)
+	}
+	claim := &outbox.Claim{}
+	err := t.db.transact(ctx, "claiming rows of "+t.Relation(), t.pinned(t.selection(&req, "", t.collect(claim)))...)
+	return claim, err
+}
+
+// pinned puts the planner's settings before a statement that walks the claim index.
+// A table without one is better scanned.
+func (t *Table) pinned(s ...statement) []statement {
+	if !t.l.claimIndex() {
+		return s
+	}
+	return append([]statement{{sql: byIndex}}, s...)
+}
+
+// claimIndex says whether the table has an index that claims can walk.
+func (l *layout) claimIndex() bool {
+	return l.states() && l.has(event.AvailableAt) &&
+		l.indexed(l.schema.Columns[event.Route], l.schema.Columns[event.Status], l.schema.Columns[event.AvailableAt])
+}
+
+// collect appends rows to the claim.
+func (t *Table) collect(claim *outbox.Claim) func([][]byte) error {
+	var a arena
+	return func(v [][]byte) error {
+		claim.Rows = append(claim.Rows, outbox.Row{})
+		return t.shape.read(v, &a, &claim.Rows[len(claim.Rows)-1])
+	}
+}
+
+// selection selects whole rows that a claim wants, in table order, and writes nothing.
+func (t *Table) selection(req *outbox.Request, locking string, row func([][]byte) error) statement {
+	q := &query{}
+	wanted := q.wanted(req)
+	limit := q.arg(number(req.Limit)) + "::pg_catalog.int8"
+	if !t.l.states() || req.Only != nil {
+		return statement{sql: t.sql("SELECT " + t.shape.list + " FROM {table} t WHERE " + t.l.isPending() + " AND " + t.l.isDue() + wanted +
+			" ORDER BY " + t.l.order() + " LIMIT " + limit + locking), args: q.args, row: row}
+	}
+	h, o := t.l.handle(), t.l.ranks()
+	return statement{sql: t.sql("WITH RECURSIVE " + routes + ", candidate AS MATERIALIZED (SELECT c.* " +
+		t.l.perRoute(h.selected()+", "+o.selected(), "pending", t.l.dueKinds(), wanted, limit) + "),\n" +
+		"chosen AS (SELECT * FROM candidate c ORDER BY " + o.of("c") + " LIMIT " + limit + ")\n" +
+		"SELECT " + t.shape.list + " FROM chosen c JOIN {table} t ON " + h.same("c") + " ORDER BY " + o.of("c")), args: q.args, row: row}
+}
+
+// ranks are the columns of the table order, under names of their own: o0, o1, …
+type ranks []string
+
+func (l *layout) ranks() ranks { return l.orderColumns() }
+
+func (r ranks) selected() string {
+	list := make([]string, len(r))
+	for i := range r {
+		list[i] = r[i] + " AS o" + strconv.Itoa(i)
+	}
+	return strings.Join(list, ", ")
+}
+
+func (r ranks) of(alias string) string {
+	list := make([]string, len(r))
+	for i := range r {
+		list[i] = alias + ".o" + strconv.Itoa(i)
+	}
+	return strings.Join(list, ", ")
+}
+
+// claimRows writes processing. Where others hold locks on the rows at the front it
+// looks further: an empty claim means that there is nothing to do, not that somebody was quicker.
+func (t *Table) claimRows(ctx context.Context, req *outbox.Request) (*outbox.Claim, error) {
+	for look := req.Limit; ; look *= 4 {
+		claim, seen, err := t.tryClaim(ctx, req, look)
+		if err != nil || len(claim.Rows) > 0 || seen < look || look >= widest*req.Limit {
+			return claim, err
+		}
+	}
+}
+
+func (t *Table) tryClaim(ctx context.Context, req *outbox.Request, look int) (claim *outbox.Claim, seen int, err error) {
+	type numbered struct {
+		n   int
+		row outbox.Row
+	}
+	var (
+		rows []numbered
+		a    arena
+	)
+	claim = &outbox.Claim{}
+	s := t.claimStatement(req, look)
+	s.row = func(v [][]byte) error {
+		if seen, err = strconv.Atoi(string(v[0])); err != nil || v[1] == nil {
+			return err // nothing was claimed
+		}
+		r := numbered{}
+		if r.n, err = strconv.Atoi(string(v[1])); err != nil {
+			return err
+		}
+		if claim.Fence == "" {
+			claim.Fence = outbox.Fence(v[2])
+		}
+		err = t.shape.read(v[3:], &a, &r.row)
+		rows = append(rows, r)
+		return err
+	}
+	if err := t.db.transact(ctx, "claiming rows of "+t.Relation(), t.pinned(s)...); err != nil {
+		return nil, 0, err
+	}
+	slices.SortFunc(rows, func(a, b numbered) int { return a.n - b.n }) // RETURNING keeps no order
+	claim.Rows = make([]outbox.Row, len(rows))
+	for i := range rows {
+		claim.Rows[i] = rows[i].row
+	}
+	return claim, seen, nil
+}
+
+// claimStatement answers the number of rows that were seen, and for each claimed
+// row its number in table order, the fence, and the row.
+func (t *Table) claimStatement(req *outbox.Request, look int) statement {
+	q := &query{}
+	wanted := q.wanted(req)
+	h, o := t.l.handle(), t.l.ranks()
+	columns, limit := h.selected()+", "+o.selected(), q.arg(number(req.Limit))+"::pg_catalog.int8"
+	var candidates string
+	if req.Only != nil {
+		candidates = "SELECT " + columns + " FROM {table} t WHERE " + t.l.isPending() + " AND " + t.l.isDue() + wanted
+	} else {
+		candidates = "SELECT c.* " + t.l.perRoute(columns, "pending", t.l.dueKinds(), wanted, q.arg(number(look))+"::pg_catalog.int8")
+	}
+	return statement{args: q.args, sql: t.sql(`WITH RECURSIVE ` + routes + `, candidate AS MATERIALIZED (` + candidates + `),
+locked AS (SELECT ` + h.selected() + ` FROM candidate c JOIN {table} t ON ` + h.same("c") + `
+ WHERE ` + t.l.isPending() + ` AND ` + t.l.isDue() + ` ORDER BY ` + o.of("c") + ` LIMIT ` + limit + ` FOR UPDATE OF t SKIP LOCKED),
+numbered AS MATERIALIZED (SELECT l.*, pg_catalog.row_number() OVER () AS n FROM locked l),
+claimed AS (UPDATE {table} t SET {status} = 'processing', "processing_at" = (SELECT pg_catalog.clock_timestamp())
+ FROM numbered l WHERE ` + h.same("l") + ` RETURNING l.n, t."processing_at" AS fence, ` + t.shape.list + `)
+SELECT (SELECT pg_catalog.count(*) FROM candidate), c.* FROM (VALUES (1)) one LEFT JOIN claimed c ON TRUE`)}
+}

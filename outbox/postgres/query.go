@@ -1,0 +1,157 @@
+package postgres
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/walrelay/walrelay/event"
+	"github.com/walrelay/walrelay/outbox"
+)
+
+// query collects a statement's parameters while it is written.
+type query struct{ args [][]byte }
+
+// arg adds a parameter and gives its name.
+func (q *query) arg(v []byte) string {
+	q.args = append(q.args, v)
+	return "$" + strconv.Itoa(len(q.args))
+}
+
+// byIndex keeps the planner to nested loops over indexes, for the transaction. Its
+// estimates are wrong where it matters: a table that was empty at the last ANALYZE has a
+// million pending rows now, and one scan of it costs more than all that is claimed.
+const byIndex = `select pg_catalog.set_config('enable_seqscan', 'off', true), pg_catalog.set_config('enable_bitmapscan', 'off', true),
+ pg_catalog.set_config('enable_hashjoin', 'off', true), pg_catalog.set_config('enable_mergejoin', 'off', true)`
+
+// shards is the condition that t's row is in one of the shards; empty: none. The
+// hash of all rows would be reckoned for nothing where all shards are asked for.
+func (q *query) shards(s outbox.Shards) string {
+	if s.Of <= 0 || len(s.Own) == s.Of {
+		return ""
+	}
+	return " AND {shard} % " + q.arg(number(s.Of)) + "::pg_catalog.int8 = ANY (" + q.arg(numbers(s.Own)) + "::pg_catalog.int8[])"
+}
+
+func nothing(s outbox.Shards) bool { return s.Of > 0 && len(s.Own) == 0 }
+
+// wanted are the conditions of a claim beside state and due time. What is empty is
+// not in the statement: the planner shall not have to think about it.
+func (q *query) wanted(req *outbox.Request) string {
+	var b strings.Builder
+	b.WriteString(q.shards(req.Shards))
+	if len(req.Held) > 0 {
+		b.WriteString(" AND ({key} <> ALL (" + q.arg(array(req.Held)) + "::pg_catalog.text[])")
+		if len(req.Heads) > 0 {
+			b.WriteString(" OR t.{id} = ANY (" + q.arg(array(req.Heads)) + "::{id_type}[])")
+		}
+		if len(req.Loose) > 0 {
+			b.WriteString(" OR t.{route}::pg_catalog.text = ANY (" + q.arg(array(req.Loose)) + "::pg_catalog.text[])")
+		}
+		b.WriteString(")")
+	}
+	if len(req.Except) > 0 {
+		b.WriteString(" AND t.{id} <> ALL (" + q.arg(array(req.Except)) + "::{id_type}[])")
+	}
+	if req.Only != nil {
+		b.WriteString(" AND t.{id} = ANY (" + q.arg(array(req.Only)) + "::{id_type}[])")
+	}
+	return b.String()
+}
+
+// isPending is the condition that t's row is pending, whether due or not.
+func (l *layout) isPending() string {
+	switch l.schema.Preset {
+	case event.Forze:
+		return "t.{status} = 'pending'"
+	case event.Basic:
+		return "t.{published} IS NULL"
+	default:
+		return "TRUE"
+	}
+}
+
+// isDue is the condition that its time has come. statement_timestamp is the server's
+// clock, and constant enough for an index; clock_timestamp is not.
+func (l *layout) isDue() string {
+	if !l.states() || !l.has(event.AvailableAt) {
+		return "TRUE"
+	}
+	return "(t.{available} IS NULL OR t.{available} <= pg_catalog.statement_timestamp())"
+}
+
+// routes is the head of a WITH RECURSIVE: the distinct routes, by a step in the index for
+// each of them. Its last row is NULL.
+const routes = `routes (r) AS (
+ (SELECT t.{route} FROM {table} t ORDER BY t.{route} LIMIT 1)
+ UNION ALL
+ SELECT (SELECT t.{route} FROM {table} t WHERE t.{route} > routes.r ORDER BY t.{route} LIMIT 1) FROM routes WHERE routes.r IS NOT NULL)`
+
+// perRoute writes, for use after routes, a lateral subquery for each of the
+// conditions. In the index the due time stands before the order of the table, and to the planner
+// IS NULL is no constant: without the due time in front of ORDER BY the rows of a route would
+// all be sorted, and so would they with both kinds of due rows in one condition.
+func (l *layout) perRoute(columns, state string, due []string, conditions, limit string) string {
+	var parts []string
+	sites := []string{"t.{route} = routes.r"}
+	if !l.columns[l.schema.Columns[event.Route]].notNull {
+		sites = append(sites, "t.{route} IS NULL AND routes.r IS NULL")
+	}
+	order := l.order()
+	if l.has(event.AvailableAt) {
+		order = "t.{available}, " + order
+	}
+	for _, site := range sites {
+		for _, d := range due {
+			parts = append(parts, "(SELECT "+columns+" FROM {table} t WHERE "+site+" AND t.{status} = '"+state+"'"+d+conditions+
+				" ORDER BY "+order+" LIMIT "+limit+")")
+		}
+	}
+	return "FROM routes CROSS JOIN LATERAL (\n  " + strings.Join(parts, "\n  UNION ALL\n  ") + ") c"
+}
+
+// dueKinds are the conditions of rows whose time has come, one for each stretch of the index.
+func (l *layout) dueKinds() []string {
+	if !l.has(event.AvailableAt) {
+		return []string{""}
+	}
+	return []string{" AND t.{available} IS NULL", " AND t.{available} <= pg_catalog.statement_timestamp()"}
+}
+
+// handle names what a row is found by again: its id and, where the table is
+// partitioned, the partition key, so that only its partition is searched.
+type handle struct {
+	columns []string // t."id", …
+	names   []string // i, p1, …
+}
+
+func (l *layout) handle() handle {
+	h := handle{columns: []string{"t." + quote(l.schema.Columns[event.RowID])}, names: []string{"i"}}
+	if !l.partitioned {
+		return h
+	}
+	for n, key := range l.partKey {
+		if key != "" && key != l.schema.Columns[event.RowID] && l.columns[key].notNull {
+			h.columns = append(h.columns, "t."+quote(key))
+			h.names = append(h.names, "p"+strconv.Itoa(n))
+		}
+	}
+	return h
+}
+
+// selected is the select list that gives the handle its names.
+func (h handle) selected() string {
+	list := make([]string, len(h.names))
+	for i := range list {
+		list[i] = h.columns[i] + " AS " + h.names[i]
+	}
+	return strings.Join(list, ", ")
+}
+
+// same is the condition that t is the row that the alias holds the handle of.
+func (h handle) same(alias string) string {
+	list := make([]string, len(h.names))
+	for i := range list {
+		list[i] = h.columns[i] + " = " + alias + "." + h.names[i]
+	}
+	return strings.Join(list, " AND ")
+}

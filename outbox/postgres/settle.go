@@ -1,0 +1,214 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/walrelay/walrelay/event"
+	"github.com/walrelay/walrelay/outbox"
+)
+
+// Settle writes outcomes of claimed rows, each guarded by its fence: one statement for
+// each kind of verdict, all in one transaction.
+func (t *Table) Settle(ctx context.Context, outcomes []outbox.Outcome) (lost []int, err error) {
+	if len(outcomes) == 0 {
+		return nil, nil
+	}
+	if t.Traits().Claims && !t.l.states() {
+		return t.settleOpen(ctx, outcomes)
+	}
+	if err := t.settleable(outcomes); err != nil {
+		return nil, err
+	}
+	var (
+		kinds [4][]int
+		hit   = map[string]struct{}{}
+		note  = func(v [][]byte) error { hit[string(v[0])] = struct{}{}; return nil }
+		work  = []statement{{sql: byIndex}}
+		left  []int // indexes of those that a statement is about
+	)
+	for i := range outcomes {
+		v := t.verdict(outcomes[i].Verdict)
+		kinds[v] = append(kinds[v], i)
+	}
+	for v, of := range kinds {
+		if len(of) == 0 || t.writesNothing(outbox.Verdict(v)) {
+			continue
+		}
+		s := t.settlement(outbox.Verdict(v), outcomes, of)
+		s.row = note
+		work = append(work, s)
+		left = append(left, of...)
+	}
+	if len(work) == 1 {
+		return nil, nil
+	}
+	if err := t.db.transact(ctx, "writing outcomes to "+t.Relation(), work...); err != nil {
+		return nil, err
+	}
+	for _, i := range left {
+		if _, ok := hit[outcomes[i].ID]; !ok {
+			lost = append(lost, i)
+		}
+	}
+	if len(lost) == 0 {
+		return nil, nil
+	}
+	slices.Sort(lost)
+	return t.trulyLost(ctx, outcomes, lost)
+}
+
+// settleable refuses verdicts that the table has no columns for.
+func (t *Table) settleable(outcomes []outbox.Outcome) error {
+	if !t.l.states() {
+		return nil
+	}
+	if t.claimsRows() {
+		if err := t.l.need("claim: row", colProcessingAt); err != nil {
+			return err
+		}
+	}
+	for i := range outcomes {
+		if outcomes[i].Verdict == outbox.Retry && !t.Traits().Retries {
+			return t.l.need("a retry", t.l.schema.Columns[event.AvailableAt], colAttempts, colLastError)
+		}
+	}
+	return nil
+}
+
+// verdict is what a verdict comes to in this table: without states a row that was given
+// up is kept elsewhere, whole, and leaves the table as a published one does.
+func (t *Table) verdict(v outbox.Verdict) outbox.Verdict {
+	if v == outbox.Failed && !t.l.states() {
+		return outbox.Published
+	}
+	return v
+}
+
+// writesNothing: where a claim wrote nothing, giving the row back writes nothing; and
+// without states there is nowhere to write a retry.
+func (t *Table) writesNothing(v outbox.Verdict) bool {
+	switch v {
+	case outbox.Released:
+		return !t.claimsRows()
+	case outbox.Retry:
+		return !t.l.states()
+	}
+	return false
+}
+
+// settlement locks the rows that are still ours, in the order of their ids, and
+// writes one kind of verdict. It answers their ids.
+func (t *Table) settlement(v outbox.Verdict, outcomes []outbox.Outcome, of []int) statement {
+	q := &query{}
+	ids := make([]string, len(of))
+	fences, errs := make([]string, len(of)), make([]string, len(of))
+	var attempts, delays []int
+	for n, i := range of {
+		o := &outcomes[i]
+		ids[n], fences[n], errs[n] = o.ID, string(o.Fence), o.Error
+		attempts, delays = append(attempts, o.Attempts), append(delays, int(o.Delay.Microseconds()))
+	}
+	values, names := []string{q.arg(array(ids)) + "::{id_type}[]"}, "id"
+	with := func(arg []byte, typ, name string) {
+		values = append(values, q.arg(arg)+"::"+typ+"[]")
+		names += ", " + name
+	}
+	guard := t.l.isPending()
+	if t.claimsRows() {
+		with(array(fences), t.l.columns[colProcessingAt].typ, "fence")
+		guard = `t.{status} = 'processing' AND t."processing_at" = u.fence`
+	}
+	var carried, set string
+	hasError := t.l.hasColumn(colLastError)
+	switch v {
+	case outbox.Published:
+		set = t.publishedSet("")
+	case outbox.Failed:
+		set = "{status} = 'failed'"
+		if hasError {
+			with(optionalArray(errs), "pg_catalog.text", "error")
+			carried, set = ", u.error", set+`, "last_error" = l.error`
+		}
+	case outbox.Retry:
+		with(numbers(attempts), "pg_catalog.int4", "attempts")
+		with(numbers(delays), "pg_catalog.int8", "delay")
+		with(optionalArray(errs), "pg_catalog.text", "error")
+		carried = ", u.attempts, u.delay, u.error"
+		set = `{status} = 'pending', "attempts" = l.attempts, "last_error" = l.error,
+ {available} = pg_catalog.clock_timestamp() + l.delay * '1 microsecond'::pg_catalog.interval` + t.noClaim()
+	case outbox.Released:
+		set = "{status} = 'pending'" + t.noClaim()
+	}
+	h := t.l.handle()
+	lock := "WITH l AS MATERIALIZED (SELECT " + h.selected() + carried + " FROM " + unnest(values...) + " u (" + names + `)
+ JOIN {table} t ON t.{id} = u.id WHERE ` + guard + " ORDER BY t.{id} FOR UPDATE OF t)\n"
+	if v == outbox.Published && t.deletes() {
+		return statement{sql: t.sql(lock + "DELETE FROM {table} t USING l WHERE " + h.same("l") + " RETURNING t.{id}"), args: q.args}
+	}
+	return statement{sql: t.sql(lock + "UPDATE {table} t SET " + set + " FROM l WHERE " + h.same("l") + " RETURNING t.{id}"), args: q.args}
+}
+
+// unnest takes arrays apart side by side; the short form unnest(a, b) is not for a
+// qualified name.
+func unnest(arrays ...string) string {
+	return "ROWS FROM (pg_catalog.unnest(" + strings.Join(arrays, "), pg_catalog.unnest(") + "))"
+}
+
+// noClaim clears the mark of a claim, where the table has one.
+func (t *Table) noClaim() string {
+	if !t.l.hasColumn(colProcessingAt) {
+		return ""
+	}
+	return `, "processing_at" = NULL`
+}
+
+// publishedSet are the columns of a published row. When not empty, unless is a condition under
+// which the row failed instead, with l.error.
+func (t *Table) publishedSet(unless string) string {
+	if !t.l.states() {
+		return "{published} = pg_catalog.clock_timestamp()"
+	}
+	status, at, message := "'published'", "pg_catalog.clock_timestamp()", "NULL"
+	if unless != "" {
+		status = "CASE WHEN " + unless + " THEN 'failed' ELSE 'published' END"
+		at = "CASE WHEN " + unless + " THEN t.{published} ELSE " + at + " END"
+		message = "l.error"
+	}
+	set := "{status} = " + status
+	if t.l.has(event.PublishedAt) {
+		set += ", {published} = " + at
+	}
+	if t.l.hasColumn(colLastError) {
+		set += `, "last_error" = ` + message
+	}
+	return set
+}
+
+// trulyLost takes those out whose outcome was written after all: by this very call, when
+// it is repeated because the first answer was lost with the connection. The fence
+// stays in a row that was published or failed.
+func (t *Table) trulyLost(ctx context.Context, outcomes []outbox.Outcome, lost []int) ([]int, error) {
+	if !t.claimsRows() {
+		return lost, nil
+	}
+	ids, fences := make([]string, len(lost)), make([]string, len(lost))
+	for n, i := range lost {
+		ids[n], fences[n] = outcomes[i].ID, string(outcomes[i].Fence)
+	}
+	ours := map[string]string{}
+	err := t.db.transact(ctx, "looking for lost claims in "+t.Relation(), statement{sql: byIndex}, statement{
+		sql: t.sql(`SELECT t.{id}, t.{status} FROM ` + unnest("$1::{id_type}[]", "$2::"+t.l.columns[colProcessingAt].typ+"[]") + ` u (id, fence)
+ JOIN {table} t ON t.{id} = u.id AND t."processing_at" = u.fence WHERE t.{status} IN ('published', 'failed')`),
+		args: [][]byte{array(ids), array(fences)},
+		row:  func(v [][]byte) error { ours[string(v[0])] = string(v[1]); return nil },
+	})
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(lost, func(i int) bool {
+		s := ours[outcomes[i].ID]
+		return s == "published" && outcomes[i].Verdict == outbox.Published || s == "failed" && outcomes[i].Verdict == outbox.Failed
+	}), nil
+}
