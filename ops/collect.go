@@ -86,6 +86,7 @@ func (s *Source) collect(e emitter) {
 		}
 	}
 	s.collectSlot(e)
+	s.collectTable(e)
 }
 
 // The words of pg_replication_slots: wal_status, and invalidation_reason of Postgres 18.
@@ -144,6 +145,19 @@ func (e emitter) count(m *Metric, n *atomic.Int64, labels ...string) {
 
 func (e emitter) latency(m *Metric, l *latency, labels ...string) {
 	count, sum, buckets := l.read()
+	for i := range labels {
+		labels[i] = clean(labels[i])
+	}
+	e.ch <- prometheus.MustNewConstHistogram(m.desc, count, sum, buckets, labels...)
+}
+
+// coarse is latency with statementBuckets alone.
+func (e emitter) coarse(m *Metric, l *latency, labels ...string) {
+	count, sum, all := l.read()
+	buckets := make(map[float64]uint64, len(statementBuckets))
+	for _, bound := range statementBuckets {
+		buckets[bound] = all[bound]
+	}
 	for i := range labels {
 		labels[i] = clean(labels[i])
 	}

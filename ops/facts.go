@@ -35,6 +35,26 @@ func (f Facts) State(source string, from, to event.State, c event.Condition) {
 	}
 }
 
+// Gear says that a source is read in another way now, and why.
+func (f Facts) Gear(source, gear, why string) {
+	fields := []zap.Field{zap.String("source", source), zap.String("gear", gear)}
+	if why != "" {
+		fields = append(fields, zap.String("why", why))
+	}
+	f.log.Info("source changed its gear", fields...)
+}
+
+// SourceWarning says that something about a source should be looked at although
+// events flow, or (an empty What) that it is over.
+func (f Facts) SourceWarning(source, key string, c event.Condition) {
+	fields := append([]zap.Field{zap.String("source", source), zap.String("warning", key)}, conditionFields(c)...)
+	if c.What == "" {
+		f.log.Info("a warning is over", fields...)
+		return
+	}
+	f.log.Warn("source warns", fields...)
+}
+
 // Truncated says that published tables were truncated, which loses no event.
 func (f Facts) Truncated(source string, n int) {
 	f.log.Info("truncate passed by: the rows that were committed before it are published all the same",

@@ -18,7 +18,8 @@ func (s *Source) nothingLeft() bool {
 }
 
 // lagSeconds is an upper bound for the age of the oldest commit that Kafka has
-// not acknowledged.
+// not acknowledged. Where the table is read instead of the log, it is the age of
+// the oldest row that is not published.
 //
 // The oldest such commit is younger than the newest published one and younger
 // than the last moment at which nothing was left. The second bound matters after
@@ -28,6 +29,11 @@ func (s *Source) nothingLeft() bool {
 func (s *Source) lagSeconds(now time.Time) (seconds float64, known bool) {
 	if state, _ := s.state(); state == event.StateStandby {
 		return 0, false
+	}
+	if gear, _ := s.gear(); gear == "poll" || gear == "catch_up" {
+		// The log tells nothing meanwhile; the table does.
+		b, known := s.backlog()
+		return b.OldestPending.Seconds(), known
 	}
 	if s.nothingLeft() {
 		return 0, true

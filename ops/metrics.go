@@ -48,6 +48,10 @@ var latencyBuckets = []float64{
 	.0005, .001, .0015, .002, .003, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60,
 }
 
+// statementBuckets are for statements on the outbox table: some of the above, since
+// a source has many series already.
+var statementBuckets = []float64{.001, .01, .1, 1, 10}
+
 // The process.
 var (
 	metricBuild       = family("build_info", Gauge, "Always 1; the labels say which build runs.", "version", "go")
@@ -65,7 +69,7 @@ var (
 	metricReconnects    = family("source_reconnects_total", Counter, "Connections to the source that were made again after a loss.", "source")
 	metricPosition      = family("position_bytes", Gauge, "Log position (LSN) as a number of bytes, per rung of the ladder: server, sent, received, published, confirmed, restart.", "source", "rung")
 	metricLagBytes      = family("lag_bytes", Gauge, "Bytes of log between the server's head and the rung: sent, received, published, confirmed.", "source", "rung")
-	metricLagSeconds    = family("lag_seconds", Gauge, "Upper bound for the age of the oldest commit that is not yet acknowledged by Kafka; 0 when all that the server has is published. Compares the server's clock with ours. Absent on a standby and before the first contact.", "source")
+	metricLagSeconds    = family("lag_seconds", Gauge, "Upper bound for the age of the oldest commit that is not yet acknowledged by Kafka; 0 when all that the server has is published. While the table is read instead of the log it is outbox_lag_seconds. Compares the server's clock with ours. Absent on a standby and before the first contact.", "source")
 	metricFlightBytes   = family("in_flight_bytes", Gauge, "Memory held for events that were read and are not yet acknowledged, the read buffer included.", "source")
 	metricFlightEvents  = family("in_flight_events", Gauge, "Events that were read and are not yet acknowledged.", "source")
 	metricReceived      = family("events_received_total", Counter, "Events taken from the source.", "source")
@@ -87,6 +91,31 @@ var (
 	metricSpillTxns    = family("slot_spilled_transactions_total", Counter, "Transactions that the server's decoder wrote to disk (pg_stat_replication_slots).", "source")
 	metricSpillBytes   = family("slot_spilled_bytes_total", Counter, "Bytes that the server's decoder wrote to disk (pg_stat_replication_slots).", "source")
 	metricSlotAge      = family("slot_report_age_seconds", Gauge, "Age of the slot figures above.", "source")
+)
+
+// The outbox tables of one source: absent for what it does not do.
+var (
+	metricGear        = family("source_gear", Gauge, "1 for the way in which the source is read now (log, poll, catch_up, deciding), 0 for the others.", "source", "state")
+	metricOutboxLag   = family("outbox_lag_seconds", Gauge, "Age of the oldest row of the outbox that is not published, by the database's clock; 0 when there is none.", "source")
+	metricOutboxRows  = family("outbox_rows", Gauge, "Rows of the outbox that are not published, by state: pending (due), retrying (waiting for their next attempt), processing, failed. Counting stops at 100 000 per table.", "source", "state")
+	metricDeadTuples  = family("outbox_dead_tuples", Gauge, "The server's estimate of dead rows in the outbox: what vacuum has to clean up.", "source")
+	metricClaimTime   = family("claim_seconds", Histogram, "Time of one claim of rows, empty ones too.", "source")
+	metricClaimed     = family("rows_claimed_total", Counter, "Rows that were claimed.", "source")
+	metricLostClaims  = family("claims_lost_total", Counter, "Outcomes that hit nothing because somebody else had the row by then: what was published is published twice.", "source")
+	metricRowRetries  = family("row_retries_total", Counter, "Failed attempts after which a row waits for another one.", "source")
+	metricGivenUp     = family("rows_given_up_total", Counter, "Rows that failed for the last time: parked, or left failed.", "source")
+	metricReclaimed   = family("rows_reclaimed_total", Counter, "Abandoned claims that were given back: rows whose holder died.", "source")
+	metricMarks       = family("marks_total", Counter, "Marks of published rows, by what they hit: pending (as it should be), foreign (another poller has the row), settled (it was published or failed already), absent (no such row).", "source", "result")
+	metricMarkTime    = family("mark_seconds", Histogram, "Time of one batch of marks.", "source")
+	metricSkipped     = family("events_skipped_total", Counter, "Events read from the log after a restart that the table showed to be delivered already.", "source")
+	metricHeldKeys    = family("held_keys", Gauge, "Keys whose later events wait for an earlier one.", "source")
+	metricParked      = family("parked_events", Gauge, "Events put aside, by state: parked (wait for a human), behind (wait for one of those), retrying (told to go again).", "source", "state")
+	metricShards      = family("shards_held", Gauge, "Parts of the key space that this process holds.", "source")
+	metricMembers     = family("members", Gauge, "Relays that share the source's table, this one among them.", "source")
+	metricLostShards  = family("shards_lost_total", Counter, "Shards that were lost to another relay or could not be renewed in time.", "source")
+	metricRetained    = family("retained_rows_total", Counter, "Published rows that retention deleted.", "source")
+	metricPartDropped = family("retained_partitions_total", Counter, "Partitions of published rows that retention dropped.", "source")
+	metricSourceWarn  = family("source_warnings", Gauge, "Warnings that stand for the source: events flow, but somebody should look.", "source")
 )
 
 // The broker.

@@ -31,6 +31,11 @@ the process (`+"`process_*`"+`) and of the scrapes (`+"`promhttp_*`"+`).`, maxTo
 	for i, v := range latencyBuckets {
 		bounds[i] = fmt.Sprint(v)
 	}
-	fmt.Fprintf(&b, "\nBuckets of the histograms, in seconds: %s.\n", strings.Join(bounds, ", "))
+	coarse := make([]string, len(statementBuckets))
+	for i, v := range statementBuckets {
+		coarse[i] = fmt.Sprint(v)
+	}
+	fmt.Fprintf(&b, "\nBuckets of the histograms, in seconds: %s; of `%s` and `%s` only %s.\n", strings.Join(bounds, ", "),
+		metricClaimTime.Name, metricMarkTime.Name, strings.Join(coarse, ", "))
 	return b.String()
 }

@@ -25,7 +25,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"perSecond": func(v float64) string { return countText(int64(v + .5)) },
 	"runbook":   func(a event.Anchor) string { return runbook + string(a) },
 	"clock":     func(t time.Time) string { return t.Format("15:04:05") },
-	"worst":     worst, "meaning": meaning,
+	"worst":     worst, "meaning": meaning, "gearText": gearText, "upTo": upTo,
 }).Parse(pageText))
 
 // page renders the status for people. The script in it fetches the same page
@@ -97,6 +97,29 @@ func meaning(name string) string {
 		return "where the server keeps WAL from"
 	}
 	return ""
+}
+
+// gearText says how the source is read.
+func gearText(gear string) string {
+	switch gear {
+	case "log":
+		return "reads the log"
+	case "poll":
+		return "polls the table"
+	case "catch_up":
+		return "catches up from the table"
+	case "deciding":
+		return "looks how to read"
+	}
+	return gear
+}
+
+// upTo is a count that stopped at a limit.
+func upTo(n, limit int64) string {
+	if limit > 0 && n >= limit {
+		return "≥ " + countText(n)
+	}
+	return countText(n)
 }
 
 // countText groups digits by thin spaces.

@@ -97,7 +97,7 @@ func (s *Source) readiness() SourceReadiness {
 	}
 	lost, warnings := judgeSlot(s.slot.Load())
 	r.Reasons = append(r.Reasons, lost...)
-	r.Warnings = append(r.Warnings, warnings...)
+	r.Warnings = append(append(r.Warnings, warnings...), s.standing()...)
 	r.Ready = len(r.Reasons) == 0
 	return r
 }

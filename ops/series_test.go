@@ -16,6 +16,7 @@ func TestFiftyThousandTopicsNeverMakeAThousandSeries(t *testing.T) {
 	t.Parallel()
 	o := ops.New(ops.Options{Name: "shop"})
 	s := o.Source("orders", ops.SourceProbes{})
+	tabled(o)
 	s.SlotReport(event.SlotReport{Slot: "a", WALStatus: "reserved", SafeBytes: 1})
 	b := o.Broker()
 	for i := range 50_000 {

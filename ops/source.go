@@ -36,6 +36,8 @@ type Source struct {
 	commitPublished atomic.Int64 // microseconds since 1970 UTC, by the server's clock
 	caughtUp        atomic.Int64 // microseconds since 1970 UTC, by ours
 
+	table table
+
 	receivedRate, publishedRate rate
 	lastState                   atomic.Pointer[event.State]
 }

@@ -43,6 +43,8 @@ type SourceStatus struct {
 	PublishedPerSecond float64     `json:"published_per_second"`
 	Reconnects         int64       `json:"reconnects"`
 	Slot               *SlotStatus `json:"slot,omitempty"`
+	// Table is about the source's outbox tables.
+	Table *TableStatus `json:"table,omitempty"`
 }
 
 // Rung is one step of the ladder.
@@ -128,6 +130,7 @@ func (s *Source) status(now time.Time) SourceStatus {
 		},
 		ReceivedPerSecond: s.receivedRate.perSecond(), PublishedPerSecond: s.publishedRate.perSecond(),
 		Reconnects: s.reconnects.Load(),
+		Table:      s.tableStatus(),
 	}
 	for reason, n := range s.ignored.all {
 		st.Events.Ignored[reason] = n.Load()
