@@ -15,8 +15,9 @@ import (
 // can tell their fair share.
 type Leases interface {
 	// Renew prolongs everything that holder holds by ttl, notes that it lives, takes
-	// free or expired shards up to want shards in all, and gives back those beyond. One short
-	// transaction. A shard taken from a holder that is gone comes with its tenure.
+	// free or expired shards, lowest first, up to req.Want shards in all, and gives back
+	// req.GiveBack. One short transaction. A shard taken from a holder that is gone comes
+	// with its tenure.
 	// It also answers how many members are alive, holder among them.
 	Renew(ctx context.Context, holder string, ttl time.Duration, req LeaseRequest) (LeaseState, error)
 
@@ -32,6 +33,10 @@ type LeaseRequest struct {
 	Want int
 	// GiveBack are shards to give up now: nothing of them is under way any more.
 	GiveBack []int
+	// All: shards are of use together only. None is taken unless the holder has shard 0 or
+	// gets it now, so that of two who want all one gets them; and the holder counts as a
+	// member, who has a share, only once it has shard 0.
+	All bool
 }
 
 // LeaseState is what a member holds after a renewal.

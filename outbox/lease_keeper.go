@@ -1,0 +1,168 @@
+package outbox
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/walrelay/walrelay/event"
+)
+
+// Run keeps the leases until ctx ends. It returns early only when a renewal fails
+// for good: View says why.
+func (t *Tenancy) Run(ctx context.Context) {
+	fault := backoff{min: t.ttl / 20, max: t.ttl / 5}
+	t.mu.Lock()
+	joining := !t.all
+	t.mu.Unlock()
+	for {
+		var again bool
+		var err error
+		if again, err = t.renew(ctx, joining); err == nil {
+			joining = false
+		}
+		if t.obs.Beat != nil {
+			t.obs.Beat()
+		}
+		wait := t.ttl / 3
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil && event.ClassOf(err) != event.Retry:
+			t.mu.Lock()
+			t.failure = err
+			t.changeLocked()
+			t.mu.Unlock()
+			return
+		case err != nil:
+			wait = fault.next()
+			t.warn(event.Condition{
+				What:   fmt.Sprintf("the leases of this source cannot be renewed: %v", err),
+				Remedy: "nothing is claimed once they run out; look at the database",
+				Anchor: AnchorLeases,
+			})
+		default:
+			if fault.n > 0 {
+				fault.n = 0
+				t.warn(event.Condition{})
+			}
+			if again {
+				wait = t.ttl / 10
+			}
+		}
+		if !t.pauseRun(ctx, wait) {
+			return
+		}
+	}
+}
+
+// pauseRun waits, drops the leases in the moment when they run out, and ends early
+// when something was asked for; false when ctx ended.
+func (t *Tenancy) pauseRun(ctx context.Context, d time.Duration) bool {
+	next := time.NewTimer(d)
+	defer next.Stop()
+	end := time.NewTimer(time.Duration(t.until.Load()) - time.Since(t.base))
+	defer end.Stop()
+	for {
+		select {
+		case <-next.C:
+			return true
+		case <-t.poke:
+			return true
+		case <-end.C:
+			t.mu.Lock()
+			t.expireLocked()
+			t.mu.Unlock()
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// renew is one renewal. joining asks for no shard yet: first to be counted, then to
+// know the fair share. again: there is something to be had, look again soon.
+func (t *Tenancy) renew(ctx context.Context, joining bool) (again bool, err error) {
+	t.mu.Lock()
+	t.expireLocked()
+	req := LeaseRequest{Of: t.of, Want: t.shareLocked(), All: t.all}
+	if joining {
+		req.Want = 0
+	}
+	if len(t.leaving) > 0 && t.under >= t.leftAt {
+		req.GiveBack = t.leaving
+	}
+	t.mu.Unlock()
+
+	began := time.Now()
+	// An answer that comes later is worth nothing.
+	call, cancel := context.WithTimeout(ctx, t.ttl/2)
+	defer cancel()
+	state, err := t.leases.Renew(call, t.holder, t.ttl, req)
+	if err != nil {
+		if ctx.Err() == nil && call.Err() != nil {
+			err = &event.Error{Class: event.Retry, What: fmt.Sprintf("a renewal of the leases took longer than %v", t.ttl/2), Anchor: AnchorLeases, Cause: err}
+		}
+		return false, err
+	}
+
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.expireLocked()
+	lost, same := 0, slices.Equal(t.own, state.Own)
+	for _, s := range t.own {
+		if !slices.Contains(state.Own, s) && !slices.Contains(req.GiveBack, s) {
+			lost++
+		}
+	}
+	t.own, t.members, t.others = state.Own, max(1, state.Members), state.Others
+	t.tenures = append(t.tenures, state.Tenures...)
+	t.until.Store(int64(began.Sub(t.base) + t.ttl - margin(t.ttl)))
+	moved := t.leaveLocked()
+	switch {
+	case lost > 0:
+		t.lostLocked(lost)
+	case !same || moved:
+		t.changeLocked()
+	}
+	if moved && len(t.leaving) > 0 {
+		t.leftAt = t.version
+	}
+	again = joining || len(t.own) < t.shareLocked() || len(t.leaving) > 0
+	if joining {
+		signal(t.poke)
+	}
+	return again, nil
+}
+
+// margin is how much earlier than the database this process lets go: for the
+// records that are just being sent.
+func margin(ttl time.Duration) time.Duration { return min(ttl/5, time.Second) }
+
+// shareLocked is how many shards this process should hold.
+func (t *Tenancy) shareLocked() int {
+	if t.all || t.members < 2 {
+		return t.of
+	}
+	return (t.of + t.members - 1) / t.members
+}
+
+// leaveLocked chooses the shards to be given back: the highest of those beyond the
+// share, and of who wants all and lacks the first, everything. It answers whether they
+// are others than before.
+func (t *Tenancy) leaveLocked() bool {
+	before := t.leaving
+	t.leaving = nil
+	if t.all && len(t.own) > 0 && t.own[0] != 0 {
+		t.leaving = slices.Clone(t.own)
+	} else if over := len(t.own) - t.shareLocked(); over > 0 {
+		t.leaving = slices.Clone(t.own[len(t.own)-over:])
+	}
+	return !slices.Equal(before, t.leaving)
+}
+
+func (t *Tenancy) warn(c event.Condition) {
+	if t.obs.Warning != nil {
+		t.obs.Warning("leases", c)
+	}
+}

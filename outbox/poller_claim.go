@@ -1,0 +1,218 @@
+package outbox
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/walrelay/walrelay/event"
+)
+
+// claimGrace is how long a claim that was sent may go on after its caller gave up:
+// a claim that nobody hears the answer of is found by the reclaim only.
+const claimGrace = 3 * time.Second
+
+// heads is whose turn it is, by key, in the claim at hand.
+type heads map[string][]string
+
+// claim asks one table for rows. only restricts it to ids. room is how many it asked
+// for; the batch is nil when none can be handed out.
+func (p *Poller) claim(ctx context.Context, t int, view LeaseView, only []string) (batch *event.Batch, rows, room int, err error) {
+	req := Request{Shards: view.Shards, Loose: p.opt.Loose, Only: only}
+	p.mu.Lock()
+	req.Limit = min(p.opt.Batch, p.opt.InFlight)
+	if only != nil {
+		req.Limit = len(only)
+	}
+	now := time.Now()
+	asked := p.excludeLocked(&req, now)
+	if !p.traits[t].Claims {
+		req.Except = p.underWayLocked(t)
+	}
+	for id, due := range p.resting[t] {
+		if now.Before(due) {
+			req.Except = append(req.Except, id)
+		} else {
+			delete(p.resting[t], id)
+		}
+	}
+	p.mu.Unlock()
+
+	call, cancel := detach(ctx, claimGrace)
+	defer cancel()
+	began := time.Now()
+	claim, err := p.tables[t].Claim(call, req)
+	if err == nil && p.obs.Claimed != nil {
+		p.obs.Claimed(len(claim.Rows), time.Since(began))
+	}
+
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil {
+		return nil, 0, req.Limit, fmt.Errorf("claiming rows of %s: %w", p.tables[t].Relation(), err)
+	}
+	batch = p.handOutLocked(t, claim, view, asked, began)
+	if len(claim.Rows) < req.Limit && only == nil {
+		p.missedLocked(t, asked, claim, time.Now())
+	}
+	return batch, len(claim.Rows), req.Limit, nil
+}
+
+// excludeLocked fills in the held keys and whose turn it is.
+func (p *Poller) excludeLocked(req *Request, now time.Time) heads {
+	asked := heads{}
+	for key, h := range p.ledger.keys {
+		if !h.held() && !h.blocked {
+			continue
+		}
+		req.Held = append(req.Held, key)
+		if ids := h.turn(now); len(ids) > 0 {
+			asked[key] = ids
+			req.Heads = append(req.Heads, ids...)
+		}
+	}
+	if p.gear.Kind == GearSweep {
+		for _, key := range p.gate.Keys() {
+			if h := p.ledger.keys[key]; (h == nil || !h.held() && !h.blocked) && !p.turn.draining[key] {
+				req.Held = append(req.Held, key)
+			}
+		}
+	}
+	return asked
+}
+
+func (p *Poller) underWayLocked(t int) []string {
+	ids := make([]string, 0, len(p.under[t]))
+	for id := range p.under[t] {
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// handOutLocked makes a batch of the rows that may go now. What changed while the
+// claim was under way is looked at again: a row that may not go after all is released.
+func (p *Poller) handOutLocked(t int, claim *Claim, view LeaseView, asked heads, at time.Time) *event.Batch {
+	losses := p.leases.Losses()
+	p.cutLocked(losses)
+	batch := &event.Batch{}
+	for i := range claim.Rows {
+		row := &claim.Rows[i]
+		e := &entry{
+			id: row.ID, event: string(row.Event.Fields[event.EventID]), route: row.Route, table: t, fence: claim.Fence, claimed: at,
+			version: view.Version, attempts: row.Attempts,
+		}
+		p.count++
+		p.versions[e.version]++
+		p.under[t][e.id] = e
+		may := losses == view.Losses && !p.closing
+		if !p.loose[row.Route] {
+			e.key = row.Key
+			may = p.enterLocked(e, may, asked, losses)
+		}
+		if !may {
+			p.comeBackLocked(e, e.verdictAtClose())
+			continue
+		}
+		p.handLocked(batch, e, row.Event)
+	}
+	if len(batch.Events) == 0 {
+		return nil
+	}
+	batch.Memory = event.NewMemory(nil)
+	return batch
+}
+
+// handLocked gives the entry its number and puts its event into the batch.
+func (p *Poller) handLocked(batch *event.Batch, e *entry, ev event.Event) {
+	p.waiting[p.next] = e
+	p.next++
+	batch.Events = append(batch.Events, ev)
+	batch.Spans = append(batch.Spans, event.Span{Events: 1, Done: true, End: event.AtLSN(event.LSN(p.next))})
+}
+
+// enterLocked counts a row among those of its key that are under way, and answers
+// whether it may go.
+func (p *Poller) enterLocked(e *entry, may bool, asked heads, losses uint64) bool {
+	h := p.ledger.get(e.key)
+	first := h.under == 0
+	if h.under++; first {
+		h.losses = losses
+	}
+	switch {
+	case !may || h.blocked || h.losses != losses:
+		may = false
+	case h.held():
+		may = (first || h.passing) && slices.Contains(asked[e.key], e.id)
+		h.passing = h.passing || may
+	case p.gear.Kind == GearSweep && p.gate.Held([]byte(e.key)):
+		may = p.turn.draining[e.key]
+		h.passing = h.passing || may
+	}
+	if p.gear.Kind == GearSweep {
+		p.turn.seen[e.key] = true
+	}
+	if !may {
+		p.blockLocked(h) // later ones must not pass it
+	}
+	return may
+}
+
+// cutLocked makes everything that is under way stay behind, as far as it was not sent
+// yet, once a shard was lost: which rows were of it is not known here.
+func (p *Poller) cutLocked(losses uint64) {
+	if p.losses.Load() == losses {
+		return
+	}
+	for _, h := range p.ledger.keys {
+		if h.under > 0 && h.losses != losses {
+			p.blockLocked(h)
+		}
+	}
+	p.losses.Store(losses)
+}
+
+// missedLocked looks at rows that were asked for and did not come although there was
+// room: they are not due yet, locked, or not there any more.
+func (p *Poller) missedLocked(t int, asked heads, claim *Claim, now time.Time) {
+	if len(asked) == 0 {
+		return
+	}
+	came := make(map[string]bool, len(claim.Rows))
+	for i := range claim.Rows {
+		came[claim.Rows[i].ID] = true
+	}
+	for key, ids := range asked {
+		h := p.ledger.keys[key]
+		if h == nil || len(h.waiting) == 0 || !slices.Contains(ids, h.waiting[0].id) {
+			continue
+		}
+		w := &h.waiting[0]
+		if w.table != t || came[w.id] {
+			continue
+		}
+		w.due = now.Add(p.opt.Interval)
+		// The database lists what waits for its next attempt; of what is known here alone
+		// nobody would tell that it was deleted.
+		if w.misses++; w.memory && w.misses >= 5 {
+			delete(p.tried, w.id)
+			p.ledger.done(h, w.id)
+			p.ledger.tidy(key)
+			p.openLocked(key)
+		}
+	}
+}
+
+// detach is a context that ends some time after ctx.
+func detach(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
+	call, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		if pace(call, nil, grace) {
+			cancel(context.Cause(ctx))
+		}
+	})
+	return call, func() {
+		stop()
+		cancel(nil)
+	}
+}

@@ -1,0 +1,187 @@
+package outbox
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/walrelay/walrelay/event"
+)
+
+const (
+	// lookEvery is the longest time between two looks at what holds keys: what an operator
+	// or a foreign poller did is noticed within it.
+	lookEvery = 5 * time.Second
+	// lookApart is the shortest.
+	lookApart = 200 * time.Millisecond
+	// unfinishedMost is how many rows that hold their key are read.
+	unfinishedMost = 1_000_000
+	wholeLimit     = 500
+)
+
+// look reads what holds keys: rows that wait for their next attempt or are in
+// somebody's hands, and entries of the parking store. What changed here since it began
+// is newer than what it read.
+func (p *Poller) look(ctx context.Context, shards Shards) error {
+	p.mu.Lock()
+	stamp := p.ledger.stamp
+	p.lookSoon = false
+	mine := make([]map[string]bool, len(p.tables))
+	for t := range p.tables {
+		mine[t] = make(map[string]bool, len(p.under[t]))
+		for id := range p.under[t] {
+			mine[t][id] = true
+		}
+	}
+	p.mu.Unlock()
+
+	rows := make([][]Unfinished, len(p.tables))
+	for t, table := range p.tables {
+		if !p.traits[t].Retries {
+			continue
+		}
+		for limit := 10_000; ; limit *= 10 {
+			found, more, err := table.Unfinished(ctx, shards, limit)
+			if err != nil {
+				return fmt.Errorf("looking for unfinished rows of %s: %w", table.Relation(), err)
+			}
+			rows[t] = found
+			if !more {
+				break
+			}
+			if limit >= unfinishedMost {
+				return tooManyUnfinished(table, limit)
+			}
+		}
+	}
+	var listed []HeldKey
+	if p.parking != nil {
+		var err error
+		if listed, err = p.parking.Held(ctx); err != nil {
+			return fmt.Errorf("reading the held keys: %w", err)
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.takeInLocked(rows, listed, mine, stamp)
+	return nil
+}
+
+func tooManyUnfinished(t Table, limit int) error {
+	return &event.Error{
+		Class: event.Halt, Fault: event.FaultPrecondition, Anchor: AnchorHeldKeys,
+		What:   fmt.Sprintf("more than %d rows of %s are in work or wait for another attempt: their keys cannot all be held", limit, t.Relation()),
+		Remedy: "let the poller that works on them finish, or requeue them",
+	}
+}
+
+// takeInLocked makes the ledger say what was read, except for what is newer in it.
+func (p *Poller) takeInLocked(rows [][]Unfinished, listed []HeldKey, mine []map[string]bool, stamp uint64) {
+	now := time.Now()
+	old := make(map[string][]waiter)
+	for key, h := range p.ledger.keys {
+		old[key] = h.waiting
+		kept := []waiter(nil)
+		for _, w := range h.waiting {
+			if w.memory || w.stamp > stamp || mine[w.table][w.id] || p.under[w.table][w.id] != nil {
+				kept = append(kept, w)
+			}
+		}
+		h.waiting = kept
+		if h.stamp <= stamp {
+			h.listed, h.parked, h.heads = false, false, nil
+		}
+	}
+	for t := range rows {
+		for _, r := range rows[t] {
+			if p.loose[r.Route] || mine[t][r.ID] || p.under[t][r.ID] != nil {
+				continue
+			}
+			h := p.ledger.get(r.Key)
+			if h.find(r.ID) >= 0 {
+				continue
+			}
+			w := waiter{id: r.ID, table: t, processing: r.Processing, due: now.Add(p.opt.Interval)}
+			if r.Due {
+				w.due = now
+			} else if was := find(old[r.Key], r.ID); was != nil && !was.processing {
+				w.due = was.due
+			}
+			h.waiting = append(h.waiting, w)
+		}
+	}
+	for _, k := range listed {
+		if h := p.ledger.get(k.Key); h.stamp <= stamp {
+			h.listed, h.parked, h.heads = true, k.Parked, k.Heads
+		}
+	}
+	for key, h := range maps.All(p.ledger.keys) {
+		if h.held() {
+			p.gate.Hold(key)
+		}
+		p.ledger.tidy(key)
+	}
+	if p.gear.Kind != GearSweep {
+		for _, key := range p.gate.Keys() {
+			p.openLocked(key)
+		}
+	}
+	if p.obs.HeldKeys != nil {
+		p.obs.HeldKeys(p.gate.Len())
+	}
+}
+
+func find(list []waiter, id string) *waiter {
+	for i := range list {
+		if list[i].id == id {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// reclaim gives abandoned claims back: of the shards' dead holders at once, others
+// when they are old enough.
+func (p *Poller) reclaim(ctx context.Context, view LeaseView, general bool) error {
+	const limit = 1_000
+	total := 0
+	for t, table := range p.tables {
+		if !p.traits[t].Claims || !p.traits[t].Retries {
+			continue
+		}
+		for _, req := range p.reclaims(view, general) {
+			req.Limit = limit
+			p.mu.Lock()
+			req.Except = p.underWayLocked(t)
+			p.mu.Unlock()
+			for n := limit; n == limit; {
+				var err error
+				if n, err = table.Reclaim(ctx, req); err != nil {
+					return fmt.Errorf("reclaiming rows of %s: %w", table.Relation(), err)
+				}
+				total += n
+			}
+		}
+	}
+	p.leases.TenuresDone(view.Tenures)
+	if total > 0 {
+		p.mu.Lock()
+		p.lookSoon = true
+		p.mu.Unlock()
+		if p.obs.Reclaimed != nil {
+			p.obs.Reclaimed(total)
+		}
+	}
+	return nil
+}
+
+func (p *Poller) reclaims(view LeaseView, general bool) (list []Reclaim) {
+	if len(view.Tenures) > 0 {
+		list = append(list, Reclaim{Shards: view.Shards, Tenures: view.Tenures})
+	}
+	if general {
+		list = append(list, Reclaim{Shards: view.Shards, OlderThan: p.opt.ReclaimAfter})
+	}
+	return list
+}

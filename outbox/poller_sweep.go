@@ -1,0 +1,187 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/walrelay/walrelay/event"
+)
+
+// snapshotLimit is the most ids of one table in one round of the sweep.
+const snapshotLimit = 10_000
+
+// SweepResult is one round of the sweep.
+type SweepResult struct {
+	Pending int // rows that were pending and due when it began
+	Claimed int // of those, rows that the log had not brought
+	Opened  int // keys that are free again
+	Took    time.Duration
+}
+
+// sweepState is where a round of the sweep is.
+type sweepState struct {
+	phase    sweepPhase
+	began    time.Time
+	next     time.Time // when the next round is due
+	ids      [][]string
+	full     bool            // the snapshot has all there is
+	draining map[string]bool // keys that the gate holds and nothing else: what is behind them goes now
+	seen     map[string]bool // keys of which this round found rows
+	wholes   time.Time       // when parked events were last asked for
+	result   SweepResult
+}
+
+type sweepPhase uint8
+
+const (
+	sweepResting sweepPhase = iota
+	sweepClaiming
+	sweepSettling
+)
+
+// sweep is one step of a round:
+//
+//	snapshot of what is pending, and L, the end of the log
+//	wait until the log path is at L: what is pending still was not delivered by it
+//	look at what holds keys: everything that was put aside at or below L is known now
+//	claim, of the snapshot alone
+//	once all is settled: open keys that nothing holds and nothing waits behind
+//
+// Each step may be repeated; a row that is pending stays so until it is published.
+func (p *Poller) sweep(ctx context.Context, view LeaseView) (*event.Batch, time.Duration, error) {
+	switch p.turn.phase {
+	case sweepResting:
+		if wait := time.Until(p.turn.next); wait > 0 {
+			return nil, wait, nil
+		}
+		if err := p.beginRound(ctx, view); err != nil {
+			return nil, 0, err
+		}
+		batch, err := p.wholeEvents(ctx, view)
+		p.turn.phase = sweepClaiming
+		if batch != nil {
+			p.turn.result.Claimed += len(batch.Events)
+		}
+		return batch, 0, err
+	case sweepClaiming:
+		return p.claimSnapshot(ctx, view)
+	default:
+		if p.busy() {
+			return nil, p.opt.Interval, nil
+		}
+		p.endRound()
+		return nil, 0, nil
+	}
+}
+
+func (p *Poller) beginRound(ctx context.Context, view LeaseView) error {
+	p.say(event.StateStreaming, event.Condition{})
+	s := &p.turn.sweepState
+	s.began = time.Now()
+	s.result, s.full = SweepResult{}, true
+	s.ids = make([][]string, len(p.tables))
+	var at event.Position
+	for t, table := range p.tables {
+		ids, end, err := table.Pending(ctx, snapshotLimit)
+		if err != nil {
+			return fmt.Errorf("looking for pending rows of %s: %w", table.Relation(), err)
+		}
+		s.ids[t] = ids
+		s.full = s.full && len(ids) < snapshotLimit
+		s.result.Pending += len(ids)
+		if end.Compare(at) > 0 {
+			at = end
+		}
+	}
+	if err := p.waitForLog(ctx, at); err != nil {
+		return err
+	}
+	if err := p.look(ctx, view.Shards); err != nil {
+		return err
+	}
+	p.turn.looked = time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.draining, s.seen = map[string]bool{}, map[string]bool{}
+	for _, key := range p.gate.Keys() {
+		if h := p.ledger.keys[key]; h == nil || !h.held() && !h.blocked {
+			s.draining[key] = true
+		}
+	}
+	return nil
+}
+
+// waitForLog waits for the log path, as long as it takes, or until Finish.
+func (p *Poller) waitForLog(ctx context.Context, at event.Position) error {
+	if p.gear.Delivered == nil {
+		return errors.New("the sweep cannot ask how far the log is")
+	}
+	call, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ended := make(chan struct{})
+	defer close(ended)
+	go func() {
+		select {
+		case <-p.finished:
+			cancel(errFinished)
+		case <-ended:
+		}
+	}()
+	if err := p.gear.Delivered(call, at); err != nil {
+		return &event.Error{Class: event.Retry, What: "the sweep waits for the log", Anchor: AnchorTable, Cause: err}
+	}
+	return nil
+}
+
+var errFinished = errors.New("the sweep is asked to end")
+
+// claimSnapshot claims the next part of the snapshot.
+func (p *Poller) claimSnapshot(ctx context.Context, view LeaseView) (*event.Batch, time.Duration, error) {
+	s := &p.turn.sweepState
+	for t := range p.tables {
+		for len(s.ids[t]) > 0 {
+			if !p.hasRoom() {
+				return nil, p.opt.Interval, nil
+			}
+			n := min(len(s.ids[t]), p.opt.Batch, p.opt.InFlight)
+			batch, rows, _, err := p.claim(ctx, t, view, s.ids[t][:n])
+			if err != nil {
+				return nil, 0, err
+			}
+			s.ids[t] = s.ids[t][n:]
+			s.result.Claimed += rows
+			if batch != nil {
+				return batch, 0, nil
+			}
+		}
+	}
+	s.phase = sweepSettling
+	return nil, 0, nil
+}
+
+// endRound opens keys and says what the round brought.
+func (p *Poller) endRound() {
+	s := &p.turn.sweepState
+	p.mu.Lock()
+	for key := range s.draining {
+		h := p.ledger.keys[key]
+		if s.full && !s.seen[key] && (h == nil || h.idle()) && p.gate.Open(key) {
+			s.result.Opened++
+		}
+	}
+	p.mu.Unlock()
+	if p.obs.HeldKeys != nil {
+		p.obs.HeldKeys(p.gate.Len())
+	}
+	s.phase = sweepResting
+	s.next = s.began.Add(p.opt.SweepEvery)
+	if s.result.Claimed > 0 && len(s.draining) > 0 || !s.full {
+		s.next = time.Time{} // more of the same keys may be behind
+	}
+	s.result.Took = time.Since(s.began)
+	if p.obs.Swept != nil {
+		p.obs.Swept(s.result)
+	}
+}
