@@ -19,6 +19,7 @@ type workload struct {
 	// table changes the outbox before it is published; write is one transaction of events $1 … $2.
 	table, write string
 	postgres     string // lines of the relay's configuration
+	after        string // what becomes of published rows; empty: they are kept
 	messages     bool
 	lz4          bool // measured with compression too
 }
@@ -59,6 +60,9 @@ func (s *site) preload(t *crew, w workload) *backlog {
 	h := rig.NewHouse(t, s.pg, s.kafka.Brokers(), "")
 	h.Postgres = w.postgres + "check_interval: 10s\n"
 	h.Topic = "unused"
+	if w.after != "" {
+		h.Source = "after_publish: " + w.after + "\n"
+	}
 	h.Init(t)
 	if w.table != "" {
 		// A published column keeps its type, so what init made is made again on the changed table.

@@ -103,16 +103,10 @@ func (s *site) walrelay(t *crew, b *backlog, slot, kafka string) drained {
 	r := h.Start(t)
 	ws := awaitWalsender(t, conn, slot)
 	var d drained
-	rig.Eventually(t, "the last event", 10*time.Minute, func() error {
-		st, err := r.Status()
-		if err != nil {
-			return err
-		}
-		if n := st.Sources[0].Events.Published; n < int64(b.rows) {
-			return fmt.Errorf("%d of %d published", n, b.rows)
-		}
-		return nil
-	})
+	awaitPublished(t, r, b.rows)
+	if b.after != "" {
+		awaitSettled(t, conn)
+	}
 	d.took = time.Since(ws.began)
 	d.cpu, _ = cpuOf(r.PID())
 	d.walsender, _ = ws.cpu.end()
@@ -121,16 +115,38 @@ func (s *site) walrelay(t *crew, b *backlog, slot, kafka string) drained {
 	if code, _ := r.Stop(); code != 0 {
 		t.Errorf("walrelay exited %d:\n%s", code, r.Log())
 	}
-	ends, err := admin.ListEndOffsets(context.Background(), h.Topic)
+	s.checkTopic(t, h.Topic, b.rows)
+	if b.after != "" {
+		checkTable(t, conn, b.after, b.rows)
+	}
+	return d
+}
+
+// awaitPublished waits until walrelay reports so many events as acknowledged.
+func awaitPublished(t *crew, r *rig.Relay, rows int) {
+	rig.Eventually(t, "the last event", 10*time.Minute, func() error {
+		st, err := r.Status()
+		if err != nil {
+			return err
+		}
+		if n := st.Sources[0].Events.Published; n < int64(rows) {
+			return fmt.Errorf("%d of %d published", n, rows)
+		}
+		return nil
+	})
+}
+
+// checkTopic wants each row once.
+func (s *site) checkTopic(t *crew, topic string, rows int) {
+	ends, err := s.kafka.Admin(t).ListEndOffsets(context.Background(), topic)
 	if err != nil {
 		t.Fatal(err)
 	}
 	held := int64(0)
-	for _, p := range ends[h.Topic] {
+	for _, p := range ends[topic] {
 		held += p.Offset
 	}
-	if held != int64(b.rows) {
-		t.Fatalf("topic %s holds %d records, want %d", h.Topic, held, b.rows)
+	if held != int64(rows) {
+		t.Fatalf("topic %s holds %d records, want %d", topic, held, rows)
 	}
-	return d
 }

@@ -64,9 +64,7 @@ func (s *site) latency(t *crew, name, kafka string) (r result) {
 		}
 		took = took[int(warmUp.Seconds()*perSecond):]
 		slices.Sort(took)
-		at := func(q float64) *float64 {
-			return new(float64(took[int(q*float64(len(took)-1))].Microseconds()) / 1000)
-		}
+		at := func(q float64) *float64 { return quantile(took, q) }
 		r = result{
 			Name: "walrelay, 1000 commits/s, " + name, RowsPerS: new(float64(total) / span.Seconds()),
 			CPUPerEvent: new(micros(after-cpu, total)), PeakRSS: new(float64(peak) / (1 << 20)), P50: at(0.5), P99: at(0.99),

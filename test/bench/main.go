@@ -13,10 +13,17 @@
 // walrelay reports its last event as acknowledged (looked at every 50 ms). Every
 // drain of walrelay is then checked: the topic holds each row exactly once.
 //
-// Settings are the environment variables BENCH_ROWS (1000000), BENCH_ROUNDS (2),
-// BENCH_PG (18), BENCH_CASES (jsonb,text,messages,latency) and BENCH_OUT, the
-// name of a JSON file for the results. WALRELAY_TEST_BINARY names a walrelay
-// that was built before.
+// Three cases are about the table. In poll a preloaded table is worked off, by
+// walrelay into Kafka and by a bare loop of the same SQL statements into nothing; in
+// marks the log is drained while rows are kept, marked or deleted; claim times single
+// claims while more and more rows are pending. There the clock runs until the last row
+// is marked or deleted in the table, and commits wait for the disk (fsync).
+//
+// Settings are the environment variables BENCH_ROWS (1000000), BENCH_POLL_ROWS
+// (300000, of poll and marks), BENCH_CLAIM_ROWS (1000000, the most pending rows of
+// claim), BENCH_ROUNDS (2), BENCH_PG (18), BENCH_CASES
+// (jsonb,text,messages,latency,poll,marks,claim) and BENCH_OUT, the name of a JSON file
+// for the results. WALRELAY_TEST_BINARY names a walrelay that was built before.
 package main
 
 import (
@@ -34,19 +41,21 @@ import (
 
 // settings are what the environment says.
 type settings struct {
-	rows, rounds int
-	version      pgserver.Version
-	cases        []string
-	out          string
+	rows, pollRows, claimRows, rounds int
+	version                           pgserver.Version
+	cases                             []string
+	out                               string
 }
 
 func main() {
-	if url := os.Getenv(rawURL); url != "" {
-		if err := drainRaw(url, os.Args[1:]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+	for variable, be := range map[string]func(url string, args []string) error{rawURL: drainRaw, sqlURL: workOff} {
+		if url := os.Getenv(variable); url != "" {
+			if err := be(url, os.Args[1:]); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			return
 		}
-		return
 	}
 	// Children get a signal when the thread that started them ends; this one stays.
 	runtime.LockOSThread()
@@ -71,9 +80,14 @@ func main() {
 }
 
 func readSettings() (settings, error) {
-	set := settings{rows: 1_000_000, rounds: 2, version: pgserver.V18, cases: []string{"jsonb", "text", "messages", "latency"}, out: os.Getenv("BENCH_OUT")}
+	set := settings{
+		rows: 1_000_000, pollRows: 300_000, claimRows: 1_000_000, rounds: 2, version: pgserver.V18,
+		cases: []string{"jsonb", "text", "messages", "latency", "poll", "marks", "claim"}, out: os.Getenv("BENCH_OUT"),
+	}
 	version := int(set.version)
-	for name, into := range map[string]*int{"BENCH_ROWS": &set.rows, "BENCH_ROUNDS": &set.rounds, "BENCH_PG": &version} {
+	for name, into := range map[string]*int{
+		"BENCH_ROWS": &set.rows, "BENCH_POLL_ROWS": &set.pollRows, "BENCH_CLAIM_ROWS": &set.claimRows, "BENCH_ROUNDS": &set.rounds, "BENCH_PG": &version,
+	} {
 		text := os.Getenv(name)
 		if text == "" {
 			continue
@@ -107,10 +121,16 @@ func measure(t *crew, set settings) []result {
 		switch name {
 		case "latency":
 			results = append(results, site.latency(t, "default linger", ""), site.latency(t, "linger 0", "linger: 0s\n"))
+		case "poll":
+			results = append(results, site.polls(t)...)
+		case "marks":
+			results = append(results, site.marks(t)...)
+		case "claim":
+			results = append(results, site.claims(t)...)
 		default:
 			w, known := workloads[name]
 			if !known {
-				t.Fatalf("BENCH_CASES names %q, want jsonb, text, messages or latency", name)
+				t.Fatalf("BENCH_CASES names %q, want jsonb, text, messages, latency, poll, marks or claim", name)
 			}
 			results = append(results, site.drains(t, w)...)
 		}

@@ -7,14 +7,16 @@ import (
 	"os"
 	"slices"
 	"text/tabwriter"
+	"time"
 )
 
 // result is one line of the table, and one object of the JSON list. A figure
-// that a case does not have is null.
+// that a case does not have is null. The percentiles are those of the time from
+// commit to consumer, or of a claim.
 type result struct {
 	Name        string   `json:"name"`
 	RowsPerS    *float64 `json:"rows_per_s"`
-	Ratio       *float64 `json:"ratio"` // to the client of the same run
+	Ratio       *float64 `json:"ratio"` // to the client, the bare loop or the first line of the same case
 	CPUPerEvent *float64 `json:"cpu_us_per_event"`
 	PeakRSS     *float64 `json:"peak_rss_mib"`
 	P50         *float64 `json:"p50_ms"`
@@ -37,8 +39,10 @@ func sum(name string, runs, base []drained) result {
 		Name: name, RowsPerS: over(runs, speed),
 		CPUPerEvent: over(runs, func(d drained) float64 { return micros(d.cpu, d.rows) }),
 		PeakRSS:     over(runs, func(d drained) float64 { return float64(d.peak) / (1 << 20) }),
-		walsender:   over(runs, func(d drained) float64 { return micros(d.walsender, d.rows) }),
-		busy:        over(runs, func(d drained) float64 { return d.walsender.Seconds() / d.took.Seconds() }),
+	}
+	if runs[0].walsender > 0 {
+		r.walsender = over(runs, func(d drained) float64 { return micros(d.walsender, d.rows) })
+		r.busy = over(runs, func(d drained) float64 { return d.walsender.Seconds() / d.took.Seconds() })
 	}
 	r.Ratio = new(*r.RowsPerS / *over(base, speed))
 	return r
@@ -48,6 +52,11 @@ func median(v []float64) float64 {
 	v = slices.Sorted(slices.Values(v))
 	n := len(v)
 	return (v[(n-1)/2] + v[n/2]) / 2
+}
+
+// quantile of sorted times, in milliseconds.
+func quantile(sorted []time.Duration, q float64) *float64 {
+	return new(float64(sorted[int(q*float64(len(sorted)-1))].Microseconds()) / 1000)
 }
 
 func printTable(w io.Writer, results []result) {
