@@ -1,0 +1,451 @@
+package outbox_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/walrelay/walrelay/event"
+	"github.com/walrelay/walrelay/outbox"
+	"github.com/walrelay/walrelay/relay"
+	"github.com/walrelay/walrelay/test/outboxfake"
+)
+
+// broker is a topic with partitions that several processes write to.
+type broker struct {
+	mu      sync.Mutex
+	log     []delivery
+	missing map[string]bool // topics
+	poison  map[string]bool // row ids
+}
+
+type delivery struct {
+	key, id string
+	at      time.Time
+}
+
+func newBroker() *broker { return &broker{missing: map[string]bool{}, poison: map[string]bool{}} }
+
+func (b *broker) change(f func(*broker)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	f(b)
+}
+
+// ids are the deliveries in order; of one key, or of all.
+func (b *broker) ids(key string) (ids []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, d := range b.log {
+		if key == "" || d.key == key {
+			ids = append(ids, d.id)
+		}
+	}
+	return ids
+}
+
+func (b *broker) times(id string) (at []time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, d := range b.log {
+		if d.id == id {
+			at = append(at, d.at)
+		}
+	}
+	return at
+}
+
+// lanes is a relay.Publisher: each key has a lane, in order; it asks the desk as
+// package publish does.
+type lanes struct {
+	b      *broker
+	desk   outbox.Desk
+	result func(event.Ticket, error)
+	delay  func() time.Duration
+	dead   *atomic.Bool
+	room   chan struct{}
+
+	mu    sync.Mutex
+	queue map[string][]laneItem
+	wg    sync.WaitGroup
+	stop  context.Context
+	cut   context.CancelFunc
+}
+
+type laneItem struct {
+	rec event.Record
+	t   event.Ticket
+	why error
+}
+
+func newLanes(b *broker, delay func() time.Duration, dead *atomic.Bool, room int) *lanes {
+	l := &lanes{b: b, delay: delay, dead: dead, queue: map[string][]laneItem{}, room: make(chan struct{}, room)}
+	l.stop, l.cut = context.WithCancel(context.Background())
+	return l
+}
+
+func (l *lanes) Publish(ctx context.Context, rec *event.Record, t event.Ticket) error {
+	return l.take(ctx, rec, t, nil)
+}
+
+func (l *lanes) Refuse(ctx context.Context, rec *event.Record, t event.Ticket, why error) error {
+	return l.take(ctx, rec, t, why)
+}
+
+func (l *lanes) take(ctx context.Context, rec *event.Record, t event.Ticket, why error) error {
+	select {
+	case l.room <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := string(rec.Key)
+	l.queue[key] = append(l.queue[key], laneItem{*rec, t, why})
+	if len(l.queue[key]) == 1 {
+		l.wg.Go(func() { l.work(key) })
+	}
+	return nil
+}
+
+func (l *lanes) work(key string) {
+	for {
+		l.mu.Lock()
+		it := l.queue[key][0]
+		l.mu.Unlock()
+		err := l.one(&it)
+		<-l.room
+		l.result(it.t, err)
+		l.mu.Lock()
+		l.queue[key] = l.queue[key][1:]
+		more := len(l.queue[key]) > 0
+		l.mu.Unlock()
+		if !more {
+			return
+		}
+	}
+}
+
+var errClosing = &event.Error{Class: event.Retry, Fault: event.FaultUnacknowledged, What: "closed before acknowledgement"}
+
+func (l *lanes) one(it *laneItem) error {
+	id := string(it.rec.Origin.Row)
+	if id == "" {
+		id = string(it.rec.Origin.EventID)
+	}
+	l.wait(l.delay())
+	l.b.mu.Lock()
+	missing, poison := l.b.missing[it.rec.Topic], l.b.poison[id]
+	l.b.mu.Unlock()
+	switch {
+	case l.stop.Err() != nil || l.dead.Load():
+		return errClosing
+	case !it.rec.Loose && len(it.rec.Key) > 0 && l.desk.Held(it.rec.Key):
+		return l.park(it, event.ErrHeld)
+	case missing:
+		why := &event.Error{Class: event.Retry, What: "topic " + it.rec.Topic + " does not exist"}
+		if l.desk.Return(&it.rec, it.t, why) {
+			return why
+		}
+		return errClosing
+	case poison || it.why != nil:
+		return l.park(it, &event.Error{Class: event.Poison, What: "too large"})
+	}
+	l.b.mu.Lock()
+	l.b.log = append(l.b.log, delivery{string(it.rec.Key), id, time.Now()})
+	l.b.mu.Unlock()
+	l.wait(l.delay())
+	if l.dead.Load() {
+		return errClosing
+	}
+	return nil
+}
+
+func (l *lanes) park(it *laneItem, why error) error {
+	for l.stop.Err() == nil {
+		err := l.desk.Park(l.stop, &it.rec, it.t, why)
+		if err == nil {
+			return nil
+		}
+		if event.ClassOf(err) != event.Retry {
+			return err
+		}
+		l.wait(50 * time.Millisecond)
+	}
+	return errClosing
+}
+
+func (l *lanes) wait(d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-l.stop.Done():
+	}
+}
+
+func (l *lanes) Close(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() {
+		l.wg.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		l.cut()
+		<-done
+	}
+	l.cut()
+	return nil
+}
+
+// rowRouter makes a record of a row: the topic is the route.
+type rowRouter struct{ loose map[string]bool }
+
+func (r rowRouter) Route(ev *event.Event, rec *event.Record, scratch []byte) ([]byte, error) {
+	*rec = event.Record{
+		Topic: string(ev.Fields[event.Route]), Key: ev.Fields[event.Key], Loose: r.loose[string(ev.Fields[event.Route])],
+		Origin: event.Origin{
+			Relation: ev.Relation, EventID: ev.Fields[event.EventID], Row: ev.Fields[event.RowID], Route: ev.Fields[event.Route],
+		},
+	}
+	if len(rec.Key) == 0 {
+		rec.Key = ev.Fields[event.EventID]
+	}
+	return scratch, nil
+}
+
+// process is one relay process with a poller.
+type process struct {
+	name    string
+	poller  *outbox.Poller
+	tenancy *outbox.Tenancy
+	table   *outboxfake.Table
+	dead    atomic.Bool
+	n       tallies
+
+	cancel  context.CancelFunc
+	done    chan error
+	leaseUp context.CancelFunc
+	leased  chan struct{}
+}
+
+type tallies struct {
+	claims, rows, published, retried, failed, released, parked, lost, reclaimed atomic.Int64
+	rounds                                                                      atomic.Int64
+	opened                                                                      atomic.Int64
+	state                                                                       atomic.Value
+}
+
+// setup says how a process is made; zero values are a plain poller of a forze table.
+type setup struct {
+	name    string
+	kind    outbox.Traits
+	opt     outbox.Options
+	gear    outbox.Gear
+	gate    *outbox.Gate
+	delay   func() time.Duration
+	room    int
+	noLease bool
+	noPark  bool
+	before  func(op string) error
+	after   func(op string) error
+	next    func() (relay.Source, outbox.Desk) // the successor after a turn
+}
+
+func short() time.Duration { return time.Millisecond }
+
+func start(t *testing.T, db *outboxfake.DB, b *broker, s setup) *process {
+	t.Helper()
+	p := &process{name: s.name, done: make(chan error, 1), leased: make(chan struct{})}
+	if s.kind == (outbox.Traits{}) {
+		s.kind = outboxfake.ForzeRow
+	}
+	if s.delay == nil {
+		s.delay = short
+	}
+	if s.gate == nil {
+		s.gate = outbox.NewGate()
+	}
+	if s.room == 0 {
+		s.room = 10_000
+	}
+	gone := func(f func(string) error) func(string) error {
+		return func(op string) error {
+			if p.dead.Load() {
+				return &event.Error{Class: event.Retry, What: "the process is dead"}
+			}
+			if f != nil {
+				return f(op)
+			}
+			return nil
+		}
+	}
+	p.table = &outboxfake.Table{DB: db, Kind: s.kind, Before: gone(s.before), After: s.after}
+	leases := &outboxfake.Leases{DB: db, Before: gone(nil)}
+	var parking outbox.Parking
+	if !s.noPark {
+		parking = &outboxfake.Parking{DB: db, Kind: s.kind, Before: gone(nil)}
+	}
+	if !s.noLease {
+		p.tenancy = outbox.NewTenancy(leases, s.name, s.opt, outbox.TenancyObserver{})
+		ctx, cancel := context.WithCancel(context.Background())
+		p.leaseUp = cancel
+		go func() {
+			defer close(p.leased)
+			p.tenancy.Run(ctx)
+		}()
+	}
+	loose := map[string]bool{}
+	for _, r := range s.opt.Loose {
+		loose[r] = true
+	}
+	p.poller = outbox.NewPoller([]outbox.Table{p.table}, p.tenancy, parking, s.gate, s.opt, s.gear, p.n.observer())
+
+	pub := newLanes(b, s.delay, &p.dead, s.room)
+	pub.desk = p.poller
+	turned := false
+	feed := relay.Feed{Name: s.name, Router: rowRouter{loose}, Open: func() (relay.Source, error) {
+		if turned && s.next != nil {
+			src, desk := s.next()
+			pub.desk = desk
+			return src, nil
+		}
+		turned = true
+		return p.poller, nil
+	}}
+	r := relay.New(relay.Options{Grace: 5 * time.Second, ExitOnHalt: true}, relay.Observer{}, []relay.Feed{feed})
+	pub.result = r.Result
+	ctx, cancel := context.WithCancel(context.Background())
+	p.cancel = cancel
+	go func() { p.done <- r.Run(ctx, pub) }()
+	return p
+}
+
+func (n *tallies) observer() outbox.PollerObserver {
+	return outbox.PollerObserver{
+		Claimed: func(rows int, _ time.Duration) {
+			n.claims.Add(1)
+			n.rows.Add(int64(rows))
+		},
+		Settled: func(published, retried, failed, released, parked int) {
+			n.published.Add(int64(published))
+			n.retried.Add(int64(retried))
+			n.failed.Add(int64(failed))
+			n.released.Add(int64(released))
+			n.parked.Add(int64(parked))
+		},
+		Lost:      func(k int) { n.lost.Add(int64(k)) },
+		Reclaimed: func(k int) { n.reclaimed.Add(int64(k)) },
+		State:     func(s event.State, _ event.Condition) { n.state.Store(s) },
+		Swept: func(r outbox.SweepResult) {
+			n.rounds.Add(1)
+			n.opened.Add(int64(r.Opened))
+		},
+	}
+}
+
+// stop is an orderly end.
+func (p *process) stop(t *testing.T) {
+	t.Helper()
+	p.cancel()
+	if err := <-p.done; err != nil {
+		t.Errorf("%s: %v", p.name, err)
+	}
+	if p.tenancy != nil {
+		p.leaseUp()
+		<-p.leased
+		if err := p.tenancy.Release(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// kill ends a process as SIGKILL would: nothing is written any more, no lease released.
+func (p *process) kill() {
+	p.dead.Store(true)
+	p.cancel()
+	<-p.done
+	if p.tenancy != nil {
+		p.leaseUp()
+		<-p.leased
+	}
+}
+
+// until waits, in the bubble, for a condition.
+func until(t *testing.T, limit time.Duration, what string, f func() bool) {
+	t.Helper()
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		synctest.Wait()
+		if f() {
+			return
+		}
+		if time.Since(began) > limit {
+			t.Fatalf("after %v still not: %s", limit, what)
+		}
+	}
+}
+
+func drained(db *outboxfake.DB) func() bool {
+	return func() bool { return db.Count(outboxfake.Pending)+db.Count(outboxfake.Processing) == 0 }
+}
+
+// inversions counts deliveries of a key whose first delivery came after a later row's first.
+func inversions(b *broker) (n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	last := map[string]string{}
+	seen := map[string]bool{}
+	for _, d := range b.log {
+		if seen[d.id] {
+			continue
+		}
+		seen[d.id] = true
+		if d.id < last[d.key] {
+			n++
+		}
+		last[d.key] = max(last[d.key], d.id)
+	}
+	return n
+}
+
+func insert(db *outboxfake.DB, key string, n int) (ids []string) {
+	for range n {
+		end := db.Insert(outboxfake.Row{Key: key})
+		ids = append(ids, fmt.Sprintf("r%06d", int(end)/10))
+	}
+	return ids
+}
+
+func jitter(most time.Duration) func() time.Duration {
+	return func() time.Duration { return rand.N(most) }
+}
+
+func equal(t *testing.T, got, want []string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Fatalf("delivered %v, want %v", got, want)
+	}
+}
+
+var errDown = &event.Error{Class: event.Retry, What: "connection reset"}
+
+func passing(n int, ops ...string) func(string) error {
+	var count atomic.Int64
+	return func(op string) error {
+		if slices.Contains(ops, op) && count.Add(1) <= int64(n) {
+			return errDown
+		}
+		return nil
+	}
+}
+
+var errHalt = errors.New("a fault that nobody knows")
