@@ -97,7 +97,7 @@ var (
 var (
 	metricGear        = family("source_gear", Gauge, "1 for the way in which the source is read now (log, poll, catch_up, deciding), 0 for the others.", "source", "state")
 	metricOutboxLag   = family("outbox_lag_seconds", Gauge, "Age of the oldest row of the outbox that is not published, by the database's clock; 0 when there is none.", "source")
-	metricOutboxRows  = family("outbox_rows", Gauge, "Rows of the outbox that are not published, by state: pending (due), retrying (waiting for their next attempt), processing, failed. Counting stops at 100 000 per table.", "source", "state")
+	metricOutboxRows  = family("outbox_rows", Gauge, "Rows of the outbox that are not published, by state: pending, retrying (those of them that wait for another attempt), processing, failed. Counting stops at 100 000 per table.", "source", "state")
 	metricDeadTuples  = family("outbox_dead_tuples", Gauge, "The server's estimate of dead rows in the outbox: what vacuum has to clean up.", "source")
 	metricClaimTime   = family("claim_seconds", Histogram, "Time of one claim of rows, empty ones too.", "source")
 	metricClaimed     = family("rows_claimed_total", Counter, "Rows that were claimed.", "source")

@@ -12,7 +12,8 @@ import (
 type Backlog struct {
 	// OldestPending is the age of the oldest row that is not published; zero: none.
 	OldestPending time.Duration
-	// Counts of rows, up to Limit and that value where there are more.
+	// Counts of rows, up to Limit and that value where there are more. Retrying are those
+	// among the pending that were tried before.
 	Pending, Retrying, Processing, Failed int64
 	Limit                                 int64
 	// DeadTuples is the server's estimate.

@@ -29,8 +29,8 @@ type TableStatus struct {
 // OutboxStatus are rows that are not published.
 type OutboxStatus struct {
 	LagSeconds float64 `json:"lag_seconds"`
-	Pending    int64   `json:"pending"`
-	Retrying   int64   `json:"retrying"`
+	Pending    int64   `json:"pending"`  // retrying among them
+	Retrying   int64   `json:"retrying"` // tried before
 	Processing int64   `json:"processing"`
 	Failed     int64   `json:"failed"`
 	// CountLimit: counting stops there; a count of this value means at least so many.

@@ -57,6 +57,13 @@ func (a *app) eachSource(ctx context.Context, name string, f func(context.Contex
 		if err != nil {
 			return err
 		}
+		if opt.Capture == slot.CapturePoll {
+			if name != "" {
+				return usageError("source %s is polled: it has no position", s.Key)
+			}
+			fmt.Fprintf(a.out, "%s: polled, without a position; see 'walrelay status'\n", s.Key)
+			continue
+		}
 		callCtx, cancel := context.WithTimeout(ctx, 30*time.Second)
 		defer cancel()
 		conn, err := slot.Connect(callCtx, opt)
