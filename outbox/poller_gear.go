@@ -107,7 +107,7 @@ func (p *Poller) follow(ctx context.Context) (view LeaseView, wait time.Duration
 		return view, 0, view.Err
 	case view.Shards.Of > 0 && len(view.Shards.Own) == 0, p.gear.Kind == GearCatchUp && !view.All:
 		p.unguard()
-		p.say(event.StateStandby, othersHold(view))
+		p.say(event.StateStandby, OthersHold(view))
 		return view, time.Second, nil
 	}
 	moved := !p.turn.loaded || p.turn.version != view.Version
@@ -174,7 +174,8 @@ func (p *Poller) forgetOwnLocked() {
 	}
 }
 
-func othersHold(view LeaseView) event.Condition {
+// OthersHold is why a member waits that holds no shards, or not all that it needs.
+func OthersHold(view LeaseView) event.Condition {
 	if len(view.Others) == 0 {
 		return event.Condition{What: "waiting for a share of the key space", Anchor: AnchorStandby}
 	}

@@ -67,6 +67,7 @@ type Scribe struct {
 	opt     ScribeOptions
 	obs     ScribeObserver
 
+	others foreign   // the marking goroutine's
 	ready  bool      // the gate is loaded and the start line known; Next's
 	below  event.LSN // look up events that committed below; Next's
 	wake   chan struct{}

@@ -111,6 +111,9 @@ func (s *Scribe) mark(ctx context.Context, t Table, marks []Mark) error {
 		if s.obs.Marked != nil {
 			s.obs.Marked(m, time.Since(began))
 		}
+		if c, changed := s.others.watch(t, m, time.Now()); changed {
+			s.warn("foreign-poller", c)
+		}
 		if len(m.Unseen) == 0 {
 			return nil
 		}

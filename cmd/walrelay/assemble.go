@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"net/url"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -14,10 +12,10 @@ import (
 	"github.com/walrelay/walrelay/config"
 	"github.com/walrelay/walrelay/event"
 	"github.com/walrelay/walrelay/ops"
+	"github.com/walrelay/walrelay/outbox"
 	"github.com/walrelay/walrelay/publish"
 	"github.com/walrelay/walrelay/relay"
 	"github.com/walrelay/walrelay/router"
-	"github.com/walrelay/walrelay/slot"
 )
 
 // loopAge is how long a loop may make no step before the process counts as
@@ -29,38 +27,53 @@ type house struct {
 	ops       *ops.Ops
 	relay     *relay.Relay
 	publisher *publish.Publisher
+	rooms     []*sourceRoom
 }
 
 // assemble turns the configuration into rooms and joins them.
 func assemble(ctx context.Context, c *config.Config, log *ops.Log, exitOnHalt bool) (*house, error) {
 	o := ops.New(ops.Options{Name: c.Name, Version: versionText(), Log: log})
+	h := &house{ops: o}
 	var feeds []relay.Feed
-	rooms := map[string]*sourceRoom{}
-	for i, s := range c.Sources {
-		opt, err := c.SlotOptions(s.Key)
+	rooms := map[string]*sourceRoom{} // by the name of the feed
+	desks := &desks{}
+	for _, s := range c.Sources {
+		room, err := newSourceRoom(o, c, s.Key, exitOnHalt)
 		if err != nil {
 			return nil, err
 		}
-		opt.HaltOnPrecondition = exitOnHalt
+		h.rooms = append(h.rooms, room)
 		ropt, err := c.RouterOptions(s.Key)
 		if err != nil {
 			return nil, err
 		}
-		rt, err := router.New(ropt)
-		if err != nil {
+		add := func(name string, open func() (relay.Source, error), desk func() outbox.Desk) error {
+			rt, err := router.New(ropt) // it has scratch memory: one for each feed
+			if err != nil {
+				return err
+			}
+			room.feeds = append(room.feeds, len(feeds))
+			rooms[name] = room
+			feeds = append(feeds, relay.Feed{Name: name, Open: open, Router: rt})
+			desks.of = append(desks.of, desk)
+			return nil
+		}
+		if err := add(s.Key, room.capture.Open, room.capture.Desk); err != nil {
 			return nil, err
 		}
-		room := newSourceRoom(o, s.Key, i, opt)
-		rooms[s.Key] = room
-		feeds = append(feeds, relay.Feed{Name: s.Key, Open: room.open, Router: rt})
+		if room.capture.Sweeps() {
+			if err := add(s.Key+" (table)", room.capture.OpenSweep, room.capture.SweepDesk); err != nil {
+				return nil, err
+			}
+		}
 	}
-	h := &house{ops: o}
 	h.relay = relay.New(relay.Options{Grace: c.Grace, ExitOnHalt: exitOnHalt}, relayObserver(o, rooms), feeds)
-	for _, room := range rooms {
+	for _, room := range h.rooms {
 		room.relay.Store(h.relay)
 	}
 	popt := c.PublishOptions()
 	popt.Result = h.relay.Result
+	popt.Desk = desks
 	topics, _, err := knownTopics(c)
 	if err != nil {
 		return nil, err
@@ -75,109 +88,56 @@ func assemble(ctx context.Context, c *config.Config, log *ops.Log, exitOnHalt bo
 	return h, nil
 }
 
-// sourceRoom is one source with what is shown of it.
-type sourceRoom struct {
-	name  string
-	index int
-	opt   slot.Options
-	ops   *ops.Ops
-	view  *ops.Source
-	relay atomic.Pointer[relay.Relay]
+// run relays until ctx ends; what runs beside the relay outlives it, so that the
+// last outcomes are written and the shards given back.
+func (h *house) run(ctx context.Context) error {
+	for _, room := range h.rooms {
+		room.capture.Start()
+	}
+	err := h.relay.Run(ctx, h.publisher)
+	closeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	for _, room := range h.rooms {
+		// What is not given back expires.
+		_ = room.capture.Close(closeCtx)
+		if room.database != nil {
+			_ = room.database.Close(closeCtx)
+		}
+	}
+	return err
+}
 
-	pump, keeper, feeder *ops.Beat
+// desks finds the desk of each feed; it is publish.Desk.
+type desks struct{ of []func() outbox.Desk }
 
-	mu struct {
-		sync.Mutex
-		stream *slot.Stream
-		state  event.State
-		reason event.Condition
-		halted bool // the relay stopped the source: what the stream says does not matter any more
+func (d *desks) Held(source uint16, key []byte) bool {
+	desk := d.of[source]()
+	return desk != nil && desk.Held(key)
+}
+
+func (d *desks) Park(ctx context.Context, rec *event.Record, t event.Ticket, why error) error {
+	if desk := d.of[t.Source](); desk != nil {
+		return desk.Park(ctx, rec, t, why)
+	}
+	return why
+}
+
+func (d *desks) Lettered(rec *event.Record, t event.Ticket, why error) {
+	if desk := d.of[t.Source](); desk != nil {
+		desk.Lettered(rec, t, why)
 	}
 }
 
-func newSourceRoom(o *ops.Ops, name string, index int, opt slot.Options) *sourceRoom {
-	r := &sourceRoom{
-		name: name, index: index, opt: opt, ops: o,
-		pump: o.Loop("pump "+name, loopAge), keeper: o.Loop("keeper "+name, loopAge), feeder: o.Loop("feeder "+name, loopAge),
-	}
-	r.mu.state = event.StateStarting
-	r.view = o.Source(name, ops.SourceProbes{Progress: r.progress, State: r.state, InFlight: r.inFlight})
-	return r
-}
-
-func (r *sourceRoom) open() (relay.Source, error) {
-	s, err := slot.Open(r.opt, slot.Observer{
-		State: r.setState,
-		Slot:  r.view.SlotReport,
-		Warning: func(key string, c event.Condition) {
-			r.ops.Broker().Condition("source/"+r.name+"/"+key, c)
-		},
-		Ignored: func(reason string, n int) {
-			if reason == "deferred" {
-				r.view.Deferred(n)
-				return
-			}
-			r.view.Ignored(reason, n)
-		},
-		Reconnect:  func(error) { r.view.Reconnected() },
-		PumpBeat:   r.pump.Beat,
-		KeeperBeat: r.keeper.Beat,
-	})
-	if err != nil {
-		return nil, err
-	}
-	r.mu.Lock()
-	r.mu.stream = s
-	r.mu.Unlock()
-	return s, nil
-}
-
-func (r *sourceRoom) setState(st event.State, c event.Condition) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.mu.halted {
-		r.mu.state, r.mu.reason = st, c
-	}
-}
-
-func (r *sourceRoom) halt(err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.mu.halted = true
-	r.mu.state, r.mu.reason = event.StateHalted, event.ConditionOf(err)
-}
-
-func (r *sourceRoom) state() (event.State, event.Condition) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.mu.state, r.mu.reason
-}
-
-func (r *sourceRoom) progress() event.Progress {
-	r.mu.Lock()
-	s := r.mu.stream
-	r.mu.Unlock()
-	if s == nil {
-		return event.Progress{}
-	}
-	return s.Progress()
-}
-
-func (r *sourceRoom) inFlight() (bytes, events int64) {
-	r.mu.Lock()
-	s := r.mu.stream
-	r.mu.Unlock()
-	if s == nil {
-		return 0, 0
-	}
-	return s.InFlightBytes(), r.relay.Load().Unsettled(r.index)
+func (d *desks) Return(rec *event.Record, t event.Ticket, why error) bool {
+	desk := d.of[t.Source]()
+	return desk != nil && desk.Return(rec, t, why)
 }
 
 func relayObserver(o *ops.Ops, rooms map[string]*sourceRoom) relay.Observer {
 	committer := o.Loop("committer", loopAge)
 	return relay.Observer{
 		Received:  func(source string, events int, bytes int64) { rooms[source].view.Received(events, bytes) },
-		Published: func(source string, events int, micros int64) { rooms[source].view.Published(events, micros) },
+		Published: func(source string, events int, micros int64) { rooms[source].published(events, micros) },
 		Halted:    func(source string, err error) { rooms[source].halt(err) },
 		Restarted: func(source string, err error) {
 			rooms[source].view.Reconnected()
@@ -195,6 +155,8 @@ func brokerObserver(o *ops.Ops, rooms map[string]*sourceRoom) publish.Observer {
 		Latency:           b.Latency,
 		Refused:           func(source, topic, reason string) { rooms[source].view.Refused(topic, reason) },
 		DeadLettered:      b.DeadLettered,
+		Parked:            func(source, _, _ string) { rooms[source].aside.Add(1) },
+		Held:              func(source string, n int) { rooms[source].aside.Add(int64(n)) },
 		Retried:           b.Retried,
 		Condition:         b.Condition,
 		PartitionsChanged: b.PartitionsChanged,

@@ -69,7 +69,7 @@ func (a *app) relay(ctx context.Context, c *config.Config, warnings []config.War
 			zap.Duration("grace", c.Grace), zap.NamedError("cause", context.Cause(ctx)))
 	})
 	defer stopping()
-	err = h.relay.Run(ctx, h.publisher)
+	err = h.run(ctx)
 	stopWeb()
 	werr := <-web
 	h.ops.LogEnd(err)
