@@ -69,7 +69,10 @@ type Parked struct {
 	Ordinal       uint32
 	Reason        string // of few words: too_large, refused, attempts, …
 	Error         string
-	// Record is the event as it was routed, for one that is kept whole; nil otherwise.
+	// Whole: the event is kept in the store, there is no row to publish it from. Partial: it
+	// was refused before its record was complete, so that it cannot be let go as it is.
+	Whole, Partial bool
+	// Record is the event as it was routed, for one that is kept whole; nil otherwise, and in lists.
 	Record   *event.Record
 	ParkedAt time.Time
 }
