@@ -103,7 +103,11 @@ func TestDeskGetsTheRecordAsItWas(t *testing.T) {
 		r := newRig(t, kfake.SeedTopics(1, "a"))
 		d := r.parking()
 		var seen []*event.Record
-		d.park = func(rec *event.Record, _ event.Ticket, _ error) error {
+		d.park = func(rec *event.Record, _ event.Ticket, why error) error {
+			var r interface{ Reason() string }
+			if !errors.As(why, &r) || r.Reason() != "refused" {
+				t.Errorf("the reason is not in %v", why)
+			}
 			c := *rec
 			c.Key, c.Value = append([]byte(nil), rec.Key...), append([]byte(nil), rec.Value...)
 			seen = append(seen, &c)

@@ -15,7 +15,8 @@ func (p *Publisher) poisoned(l *lane, it *item, why error, reason string) bool {
 	p.obs.refused(it.origin.Source, l.topic.name, reason)
 	switch p.opts.OnPoison {
 	case PoisonPark:
-		return p.putAside(l, it, why, reason)
+		p.putAside(l, it, &reasoned{why, reason}, reason)
+		return !p.dead.Load()
 	case PoisonDLQ:
 		err := p.deadLetter(l.topic, it, why)
 		switch {
@@ -68,6 +69,16 @@ func (p *Publisher) stopReason(source uint16) error {
 	}
 	return nil
 }
+
+// reasoned carries the word by which a refusal is counted; package outbox looks for it.
+type reasoned struct {
+	error
+	reason string
+}
+
+func (r *reasoned) Reason() string { return r.reason }
+
+func (r *reasoned) Unwrap() error { return r.error }
 
 // retime replaces a timestamp that the broker refused; false when nothing is left to try.
 func retime(it *item) bool {
