@@ -81,3 +81,5 @@ func appendElement(b []byte, e string) []byte {
 
 // quote makes an SQL identifier of any name.
 func quote(name string) string { return pgx.Identifier{name}.Sanitize() }
+
+func boolean(b bool) []byte { return strconv.AppendBool(nil, b) }
