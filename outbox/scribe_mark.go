@@ -86,6 +86,7 @@ func (s *Scribe) settleSome(ctx context.Context) (more bool, err error) {
 func (s *Scribe) mark(ctx context.Context, t Table, marks []Mark) error {
 	unseen := unseenWait
 	fault := backoff{min: 100 * time.Millisecond, max: 5 * time.Second}
+	repeated := false
 	for {
 		began := time.Now()
 		m, err := t.Mark(ctx, marks)
@@ -97,6 +98,7 @@ func (s *Scribe) mark(ctx context.Context, t Table, marks []Mark) error {
 				Remedy: "positions are not confirmed meanwhile, and reading stops when too many wait; look at the database",
 				Anchor: "marks-failing",
 			})
+			repeated = true
 			if !pace(ctx, nil, fault.next()) {
 				return context.Cause(ctx)
 			}
@@ -110,6 +112,9 @@ func (s *Scribe) mark(ctx context.Context, t Table, marks []Mark) error {
 		}
 		if s.obs.Marked != nil {
 			s.obs.Marked(m, time.Since(began))
+		}
+		if repeated {
+			m.Settled = 0 // perhaps by the mark whose answer was lost
 		}
 		if c, changed := s.others.watch(t, m, time.Now()); changed {
 			s.warn("foreign-poller", c)

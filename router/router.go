@@ -116,6 +116,13 @@ func (r *Router) Route(ev *event.Event, rec *event.Record, scratch []byte) ([]by
 	return scratch, nil
 }
 
+// Loose reports whether the events of a route are not held back behind a failing
+// one of their key. It may be called by any goroutine.
+func (r *Router) Loose(route string) bool {
+	p := r.table.find([]byte(route))
+	return p != nil && p.Loose
+}
+
 // plan never returns nil: with an error it is r.orphan.
 func (r *Router) plan(ev *event.Event) (*plan, *event.Error) {
 	route := ev.Fields[event.Route]

@@ -19,6 +19,7 @@ import (
 	"github.com/walrelay/walrelay/outbox/postgres"
 	"github.com/walrelay/walrelay/publish"
 	"github.com/walrelay/walrelay/relay"
+	"github.com/walrelay/walrelay/router"
 	"github.com/walrelay/walrelay/slot"
 )
 
@@ -28,6 +29,7 @@ type sourceRoom struct {
 	feeds    []int // indexes in the relay: the source, and the sweep beside it
 	capture  *capture.Capture
 	database *postgres.Database // nil: no tables
+	parking  *postgres.Parking  // nil: nothing is put aside
 	ops      *ops.Ops
 	view     *ops.Source
 	relay    atomic.Pointer[relay.Relay]
@@ -55,6 +57,15 @@ func newSourceRoom(o *ops.Ops, c *config.Config, name string, exitOnHalt bool) (
 	if opt.Outbox, err = c.OutboxOptions(name); err != nil {
 		return nil, err
 	}
+	ropt, err := c.RouterOptions(name)
+	if err != nil {
+		return nil, err
+	}
+	rt, err := router.New(ropt)
+	if err != nil {
+		return nil, err
+	}
+	opt.Outbox.LooseRoute = rt.Loose
 	if r.database, err = openTables(c, name, sopt); err != nil {
 		return nil, err
 	}
@@ -70,7 +81,8 @@ func newSourceRoom(o *ops.Ops, c *config.Config, name string, exitOnHalt bool) (
 		// Where nothing is written back and nothing is put aside there is nothing to keep.
 		writes := len(sopt.Tables) > 0 && sopt.WriteBack != slot.KeepRows
 		if sopt.Bookkeeping != slot.NoBookkeeping && (writes || c.PublishOptions().OnPoison == publish.PoisonPark) {
-			opt.Parking = r.database.Parking()
+			r.parking = r.database.Parking()
+			opt.Leases, opt.Parking = r.database.Leases(), r.parking
 		}
 	}
 	r.capture = capture.New(opt, r.observer(sopt))
@@ -132,6 +144,7 @@ func (r *sourceRoom) observer(sopt slot.Options) capture.Observer {
 		},
 		Caretaker: outbox.CaretakerObserver{
 			Figures: func(relation string, f outbox.Figures) {
+				r.countParked()
 				r.view.Backlog(relation, ops.Backlog{
 					OldestPending: f.OldestPending, Pending: f.Pending, Retrying: f.Retrying, Processing: f.Processing, Failed: f.Failed,
 					Limit: outbox.CountLimit, DeadTuples: f.DeadTuples,
@@ -171,6 +184,18 @@ func (r *sourceRoom) warning(key string, c event.Condition) {
 		return
 	}
 	r.ops.Broker().Condition("source/"+r.name+"/"+key, c)
+}
+
+// countParked reads how many events are put aside, for the figures.
+func (r *sourceRoom) countParked() {
+	if r.parking == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if n, err := r.parking.Counts(ctx); err == nil {
+		r.view.Parked(n[outbox.StateParked], n[outbox.StateBehind], n[outbox.StateRetrying])
+	}
 }
 
 func (r *sourceRoom) setState(st event.State, c event.Condition) {
