@@ -31,9 +31,6 @@ func (c *Capture) openLog() (relay.Source, error) {
 	why := c.next.why
 	c.next = plan{gear: GearDeciding} // whatever ends it, look anew
 	c.mu.Unlock()
-	if c.tenancy != nil {
-		c.tenancy.Exclusive(true) // the sweep is alone, as the slot is; the stream does not wait for it
-	}
 	c.enter(GearLog, scribe, why)
 	return &logSource{Scribe: scribe, c: c}, nil
 }

@@ -13,15 +13,8 @@ import (
 // for good: View says why.
 func (t *Tenancy) Run(ctx context.Context) {
 	fault := backoff{min: t.ttl / 20, max: t.ttl / 5}
-	t.mu.Lock()
-	joining := !t.all
-	t.mu.Unlock()
 	for {
-		var again bool
-		var err error
-		if again, err = t.renew(ctx, joining); err == nil {
-			joining = false
-		}
+		again, err := t.renew(ctx)
 		if t.obs.Beat != nil {
 			t.obs.Beat()
 		}
@@ -80,16 +73,22 @@ func (t *Tenancy) pauseRun(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// renew is one renewal. joining asks for no shard yet: first to be counted, then to
+// renew is one renewal. Who joins asks for no shard yet: first to be counted, then to
 // know the fair share. again: there is something to be had, look again soon.
-func (t *Tenancy) renew(ctx context.Context, joining bool) (again bool, err error) {
+func (t *Tenancy) renew(ctx context.Context) (again bool, err error) {
 	t.mu.Lock()
 	t.expireLocked()
-	req := LeaseRequest{Of: t.of, Want: t.shareLocked(), All: t.all}
+	idle := t.under >= t.leftAt
+	if t.want == WantNone && (len(t.own) == 0 || idle) {
+		t.mu.Unlock()
+		return false, t.leave(ctx)
+	}
+	req := LeaseRequest{Of: t.of, Want: t.shareLocked(), All: t.want == WantAll}
+	joining := t.want == WantShare && !t.joined
 	if joining {
 		req.Want = 0
 	}
-	if len(t.leaving) > 0 && t.under >= t.leftAt {
+	if len(t.leaving) > 0 && idle {
 		req.GiveBack = t.leaving
 	}
 	t.mu.Unlock()
@@ -128,11 +127,32 @@ func (t *Tenancy) renew(ctx context.Context, joining bool) (again bool, err erro
 	if moved && len(t.leaving) > 0 {
 		t.leftAt = t.version
 	}
+	t.joined = t.want == WantShare
 	again = joining || len(t.own) < t.shareLocked() || len(t.leaving) > 0
 	if joining {
 		signal(t.poke)
 	}
 	return again, nil
+}
+
+// leave gives everything up, once.
+func (t *Tenancy) leave(ctx context.Context) error {
+	t.mu.Lock()
+	in := t.joined || len(t.own) > 0
+	t.mu.Unlock()
+	if !in {
+		return nil
+	}
+	call, cancel := context.WithTimeout(ctx, t.ttl/2)
+	defer cancel()
+	if err := t.leases.Release(call, t.holder); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.joined, t.own, t.leaving, t.others = false, nil, nil, nil
+	t.changeLocked()
+	return nil
 }
 
 // margin is how much earlier than the database this process lets go: for the
@@ -141,7 +161,10 @@ func margin(ttl time.Duration) time.Duration { return min(ttl/5, time.Second) }
 
 // shareLocked is how many shards this process should hold.
 func (t *Tenancy) shareLocked() int {
-	if t.all || t.members < 2 {
+	switch {
+	case t.want == WantNone:
+		return 0
+	case t.want == WantAll || t.members < 2:
 		return t.of
 	}
 	return (t.of + t.members - 1) / t.members
@@ -153,7 +176,7 @@ func (t *Tenancy) shareLocked() int {
 func (t *Tenancy) leaveLocked() bool {
 	before := t.leaving
 	t.leaving = nil
-	if t.all && len(t.own) > 0 && t.own[0] != 0 {
+	if t.want == WantAll && len(t.own) > 0 && t.own[0] != 0 {
 		t.leaving = slices.Clone(t.own)
 	} else if over := len(t.own) - t.shareLocked(); over > 0 {
 		t.leaving = slices.Clone(t.own[len(t.own)-over:])

@@ -50,7 +50,8 @@ type Tenancy struct {
 	leftAt  uint64 // no row claimed under this version or later is of a leaving shard
 	under   uint64 // the lowest version of which rows are under way
 	tenures []Tenure
-	all     bool // all shards or none
+	want    LeaseWant
+	joined  bool // counted among the members, so that their number is known
 	members int
 	others  []string
 	failure error
@@ -82,14 +83,27 @@ func NewTenancy(leases Leases, holder string, opt Options, obs TenancyObserver) 
 	return t
 }
 
-// Exclusive asks for all shards, or (false) for the fair share.
-func (t *Tenancy) Exclusive(all bool) {
+// LeaseWant says which shards are wanted.
+type LeaseWant uint8
+
+// The wants.
+const (
+	// WantNone: to hold nothing, and to have no share.
+	WantNone LeaseWant = iota
+	// WantShare: as many as the others.
+	WantShare
+	// WantAll: all of them; a part of them is given back.
+	WantAll
+)
+
+// Ask says what is wanted from now on; nothing before.
+func (t *Tenancy) Ask(want LeaseWant) {
 	if t == nil {
 		return
 	}
 	t.mu.Lock()
-	changed := t.all != all
-	t.all = all
+	changed := t.want != want
+	t.want = want
 	if changed && t.leaveLocked() {
 		t.changeLocked()
 		t.leftAt = t.version
@@ -97,6 +111,15 @@ func (t *Tenancy) Exclusive(all bool) {
 	t.mu.Unlock()
 	if changed {
 		signal(t.poke)
+	}
+}
+
+// Exclusive is Ask for all shards, or for the share.
+func (t *Tenancy) Exclusive(all bool) {
+	if all {
+		t.Ask(WantAll)
+	} else {
+		t.Ask(WantShare)
 	}
 }
 

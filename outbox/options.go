@@ -1,6 +1,9 @@
 package outbox
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Options say how rows are claimed, retried and given up. WithDefaults fills the
 // zero values.
@@ -24,8 +27,10 @@ type Options struct {
 	Attempts int
 	// BackoffMin and BackoffMax bound the wait before the next attempt (1 s, 5 min).
 	BackoffMin, BackoffMax time.Duration
-	// Loose are the routes that do not hold back.
-	Loose []string
+	// Loose are routes that do not hold back; LooseRoute, when set, answers for those
+	// that Loose does not name.
+	Loose      []string
+	LooseRoute func(route string) bool
 	// SweepEvery is the time between two looks for rows that the log does not bring (5 s).
 	SweepEvery time.Duration
 	// KeepPublished is how long published rows stay (0: for ever); RetainBatch how many
@@ -54,6 +59,11 @@ func (o Options) WithDefaults() Options {
 	fill(&o.RetainEvery, time.Minute)
 	fill(&o.MarkBacklog, 20_000)
 	return o
+}
+
+// IsLoose reports whether a route does not hold back.
+func (o *Options) IsLoose(route string) bool {
+	return slices.Contains(o.Loose, route) || o.LooseRoute != nil && o.LooseRoute(route)
 }
 
 func fill[T comparable](v *T, def T) {

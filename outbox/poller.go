@@ -51,7 +51,7 @@ type Poller struct {
 	parking Parking // nil: nothing can be parked
 	gate    *Gate
 	opt     Options
-	loose   map[string]bool
+	loose   map[string]bool // routes that were met and do not hold back
 	gear    Gear
 	obs     PollerObserver
 
@@ -112,6 +112,26 @@ func NewPoller(tables []Table, leases *Tenancy, parking Parking, gate *Gate, opt
 		p.loose[r] = true
 	}
 	return p
+}
+
+// isLooseLocked reports whether a route does not hold back, and remembers it for claims.
+func (p *Poller) isLooseLocked(route string) bool {
+	loose, known := p.loose[route]
+	if !known {
+		loose = p.opt.IsLoose(route)
+		p.loose[route] = loose
+	}
+	return loose
+}
+
+// looseLocked are the routes that were met and do not hold back.
+func (p *Poller) looseLocked() (routes []string) {
+	for r, loose := range p.loose {
+		if loose {
+			routes = append(routes, r)
+		}
+	}
+	return routes
 }
 
 // Next claims the next batch. It sleeps only after an empty claim.
@@ -182,10 +202,11 @@ func (p *Poller) sleep(ctx context.Context, d time.Duration) {
 }
 
 func (p *Poller) start() {
-	if p.gear.Kind == GearCatchUp {
-		p.leases.Exclusive(true)
-	} else if p.gear.Kind == GearPoll {
-		p.leases.Exclusive(false)
+	switch p.gear.Kind {
+	case GearCatchUp:
+		p.leases.Ask(WantAll)
+	case GearPoll:
+		p.leases.Ask(WantShare)
 	}
 	p.say(event.StateConnecting, event.Condition{})
 	go p.settleAll()

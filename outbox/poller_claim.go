@@ -19,8 +19,9 @@ type heads map[string][]string
 // claim asks one table for rows. only restricts it to ids. room is how many it asked
 // for; the batch is nil when none can be handed out.
 func (p *Poller) claim(ctx context.Context, t int, view LeaseView, only []string) (batch *event.Batch, rows, room int, err error) {
-	req := Request{Shards: view.Shards, Loose: p.opt.Loose, Only: only}
+	req := Request{Shards: view.Shards, Only: only}
 	p.mu.Lock()
+	req.Loose = p.looseLocked()
 	req.Limit = min(p.opt.Batch, p.opt.InFlight)
 	if only != nil {
 		req.Limit = len(only)
@@ -106,7 +107,7 @@ func (p *Poller) handOutLocked(t int, claim *Claim, view LeaseView, asked heads,
 		p.versions[e.version]++
 		p.under[t][e.id] = e
 		may := losses == view.Losses && !p.closing
-		if !p.loose[row.Route] {
+		if !p.isLooseLocked(row.Route) {
 			e.key = row.Key
 			may = p.enterLocked(e, may, asked, losses)
 		}

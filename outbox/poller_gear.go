@@ -46,6 +46,11 @@ type turnState struct {
 
 // step brings a batch, or how long to sleep.
 func (p *Poller) step(ctx context.Context) (*event.Batch, time.Duration, error) {
+	if p.gear.Kind == GearSweep {
+		if err := p.takeSeat(ctx); err != nil {
+			return nil, 0, err
+		}
+	}
 	view, wait, err := p.follow(ctx)
 	if wait > 0 || err != nil {
 		return nil, wait, err

@@ -95,7 +95,7 @@ func (p *Poller) takeInLocked(rows [][]Unfinished, listed []HeldKey, mine []map[
 	}
 	for t := range rows {
 		for _, r := range rows[t] {
-			if p.loose[r.Route] || mine[t][r.ID] || p.under[t][r.ID] != nil {
+			if p.isLooseLocked(r.Route) || mine[t][r.ID] || p.under[t][r.ID] != nil {
 				continue
 			}
 			h := p.ledger.get(r.Key)

@@ -29,6 +29,8 @@ type sweepState struct {
 	full     bool            // the snapshot has all there is
 	draining map[string]bool // keys that the gate holds and nothing else: what is behind them goes now
 	seen     map[string]bool // keys of which this round found rows
+	seated   bool            // the shards were asked for
+	proof    event.Position  // where the log must be before they are
 	wholes   time.Time       // when parked events were last asked for
 	result   SweepResult
 }
@@ -37,6 +39,7 @@ type sweepPhase uint8
 
 const (
 	sweepResting sweepPhase = iota
+	sweepLooking
 	sweepClaiming
 	sweepSettling
 )
@@ -56,11 +59,19 @@ func (p *Poller) sweep(ctx context.Context, view LeaseView) (*event.Batch, time.
 		if wait := time.Until(p.turn.next); wait > 0 {
 			return nil, wait, nil
 		}
-		if err := p.beginRound(ctx, view); err != nil {
+		if err := p.snapshot(ctx); err != nil {
 			return nil, 0, err
 		}
-		batch, err := p.wholeEvents(ctx, view)
+		if p.turn.seated { // otherwise another may have swept meanwhile: from the start
+			p.turn.phase = sweepLooking
+		}
+		return nil, 0, nil
+	case sweepLooking:
+		if err := p.lookForSweep(ctx, view); err != nil {
+			return nil, 0, err
+		}
 		p.turn.phase = sweepClaiming
+		batch, err := p.wholeEvents(ctx, view)
 		if batch != nil {
 			p.turn.result.Claimed += len(batch.Events)
 		}
@@ -76,7 +87,8 @@ func (p *Poller) sweep(ctx context.Context, view LeaseView) (*event.Batch, time.
 	}
 }
 
-func (p *Poller) beginRound(ctx context.Context, view LeaseView) error {
+// snapshot notes what is pending, and waits until the log path is where the log ended then.
+func (p *Poller) snapshot(ctx context.Context) error {
 	p.say(event.StateStreaming, event.Condition{})
 	s := &p.turn.sweepState
 	s.began = time.Now()
@@ -95,9 +107,13 @@ func (p *Poller) beginRound(ctx context.Context, view LeaseView) error {
 			at = end
 		}
 	}
-	if err := p.waitForLog(ctx, at); err != nil {
-		return err
-	}
+	return p.waitForLog(ctx, at)
+}
+
+// lookForSweep learns what holds keys, and which keys nothing holds but what is
+// behind them.
+func (p *Poller) lookForSweep(ctx context.Context, view LeaseView) error {
+	s := &p.turn.sweepState
 	if err := p.look(ctx, view.Shards); err != nil {
 		return err
 	}
@@ -113,15 +129,35 @@ func (p *Poller) beginRound(ctx context.Context, view LeaseView) error {
 	return nil
 }
 
-// waitForLog waits for the log path, as long as it takes, or until Finish.
+// takeSeat asks for the shards once the log path of this process is seen to work: the
+// sweep belongs to the relay that has the log, and to no other.
+func (p *Poller) takeSeat(ctx context.Context) error {
+	if p.turn.seated {
+		return nil
+	}
+	if p.turn.proof.IsZero() {
+		p.turn.proof = event.AtLSN(1)
+	}
+	if err := p.waitForLog(ctx, p.turn.proof); err != nil {
+		return err
+	}
+	p.leases.Ask(WantAll)
+	p.turn.seated = true
+	return nil
+}
+
+// waitForLog waits for the log path, as long as it takes, or until Finish. Where that
+// is long another relay may have the log: the shards are let go meanwhile.
 func (p *Poller) waitForLog(ctx context.Context, at event.Position) error {
 	if p.gear.Delivered == nil {
 		return errors.New("the sweep cannot ask how far the log is")
 	}
+	p.unguard() // shards may be given back while we wait
 	call, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	ended := make(chan struct{})
 	defer close(ended)
+	unseat := time.AfterFunc(max(seatPatience, 3*p.opt.LeaseTTL), func() { p.leases.Ask(WantNone) })
 	go func() {
 		select {
 		case <-p.finished:
@@ -129,11 +165,18 @@ func (p *Poller) waitForLog(ctx context.Context, at event.Position) error {
 		case <-ended:
 		}
 	}()
-	if err := p.gear.Delivered(call, at); err != nil {
+	err := p.gear.Delivered(call, at)
+	if !unseat.Stop() {
+		p.turn.seated, p.turn.proof = false, at
+	}
+	if err != nil {
 		return &event.Error{Class: event.Retry, What: "the sweep waits for the log", Anchor: AnchorTable, Cause: err}
 	}
 	return nil
 }
+
+// seatPatience is how long the log path may stand still before the shards are let go.
+const seatPatience = 30 * time.Second
 
 var errFinished = errors.New("the sweep is asked to end")
 

@@ -42,7 +42,7 @@ func (s *Scribe) prepare(ctx context.Context) error {
 			return err
 		}
 		for _, r := range rows {
-			if !s.loose(r.Route) && !r.Processing {
+			if !s.opt.IsLoose(r.Route) && !r.Processing {
 				s.gate.Hold(r.Key)
 			}
 		}
@@ -59,15 +59,6 @@ func (s *Scribe) prepare(ctx context.Context) error {
 
 // unfinishedLimit is how many rows that hold their key are read at a start.
 const unfinishedLimit = 100_000
-
-func (s *Scribe) loose(route string) bool {
-	for _, r := range s.opt.Loose {
-		if r == route {
-			return true
-		}
-	}
-	return false
-}
 
 // persist calls f until it succeeds, fails for good, or ctx ends.
 func persist[T any](ctx context.Context, s *Scribe, doing string, f func(context.Context) (T, error)) (T, error) {
