@@ -92,7 +92,7 @@ func newSourceRoom(o *ops.Ops, c *config.Config, name string, exitOnHalt bool) (
 
 // noLookUp names the variable that leaves the look-up below the start line out: for
 // measuring what it is worth, never for use.
-const noLookUp = "WALRELAY_NO_LOOKUP"
+const noLookUp = "WALRELAY_TEST_NO_LOOK_UP"
 
 // holder is a name that no other process has, and none before had.
 func holder() string {
