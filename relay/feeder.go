@@ -138,7 +138,9 @@ func (f *feed) abandon(soft context.Context) bool {
 	f.src.Unlock()
 	closeCtx, cancel := context.WithTimeout(context.WithoutCancel(soft), f.r.opt.Grace)
 	defer cancel()
-	_ = src.Close(closeCtx)
+	if src != nil {
+		_ = src.Close(closeCtx)
+	}
 	f.window.Store(ack.NewWindow(f.r.opt.Window))
 	f.failed.Store(0) // they are read again
 	f.open = false

@@ -66,6 +66,9 @@ func New(opt Options, obs Observer, feeds []Feed) *Relay {
 func (r *Relay) Result(t event.Ticket, err error) {
 	f := r.feeds[t.Source]
 	if settler := f.settler.Load(); settler != nil && (*settler).Settle(t.Entry, err) {
+		if unacknowledged(err) {
+			f.failed.Add(1) // given back by the end; the exit code says so
+		}
 		err = nil
 	}
 	if err != nil {
@@ -77,6 +80,11 @@ func (r *Relay) Result(t event.Ticket, err error) {
 	}
 	f.underWay.Add(-1)
 	t.Memory.Release()
+}
+
+func unacknowledged(err error) bool {
+	var e *event.Error
+	return errors.As(err, &e) && e.Fault == event.FaultUnacknowledged
 }
 
 func (r *Relay) wakeCommitter() {
