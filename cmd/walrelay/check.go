@@ -50,6 +50,7 @@ func (a *app) check(ctx context.Context, c *config.Config, r *report) error {
 		return err
 	}
 	opt := c.PublishOptions()
+	opt.Desk = &desks{} // nothing is published here
 	r.title("kafka")
 	for _, f := range publish.Check(ctx, opt, topics) {
 		r.finding(f.Setting, f.Is, f.Needs, f.Remedy, f.OK, f.Warning)
