@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
+	"github.com/walrelay/walrelay/slot"
 	"github.com/walrelay/walrelay/test/pgserver"
 	"github.com/walrelay/walrelay/test/rig"
 )
@@ -70,6 +72,9 @@ func (s *site) preload(t *crew, w workload) *backlog {
 		h.Exec(t, w.table)
 		h.Init(t)
 	}
+	if w.after != "" {
+		s.firstLife(t, h)
+	}
 	began := time.Now()
 	conn := s.pg.Conn(t, h.Database)
 	ctx := context.Background()
@@ -84,6 +89,26 @@ func (s *site) preload(t *crew, w workload) *backlog {
 	}
 	t.Logf("%s: %d rows written in %.1f s", w.name, s.rows, time.Since(began).Seconds())
 	return b
+}
+
+// firstLife lets a relay begin and end before there is anything to publish. Where
+// rows are marked, the first one would take the backlog from the table.
+func (s *site) firstLife(t *crew, house *rig.House) {
+	h := *house
+	h.Topic = s.kafka.Topic(t, partitions, nil)
+	r := h.Start(t)
+	conn := s.pg.Conn(t, h.Database)
+	rig.Eventually(t, "the stream", 30*time.Second, func() error {
+		var phase string
+		err := conn.QueryRow(context.Background(), `select phase from walrelay.source`).Scan(&phase)
+		if err == nil && phase != slot.PhaseStreaming {
+			err = fmt.Errorf("the phase is %s", phase)
+		}
+		return err
+	})
+	if code, _ := r.Stop(); code != 0 {
+		t.Errorf("walrelay exited %d:\n%s", code, r.Log())
+	}
 }
 
 // copySlot makes a slot that begins where the backlog's own begins; it is

@@ -58,10 +58,14 @@ func (s *site) once(t *crew, b *backlog, e entrant, what string) drained {
 	const slot = "bench_copy"
 	b.copySlot(t, slot)
 	d := e.drain(t, slot)
-	t.Logf("%-9s %-8s %-16s %8.0f rows/s, %.2f µs per row, walsender %.2f µs (%.0f%% busy), %d ms to start, peak %.0f MiB", b.name, what, e.name,
+	t.report(b.name, what, e.name, d)
+	return d
+}
+
+func (t *crew) report(workload, what, name string, d drained) {
+	t.Logf("%-9s %-8s %-16s %8.0f rows/s, %.2f µs per row, walsender %.2f µs (%.0f%% busy), %d ms to start, peak %.0f MiB", workload, what, name,
 		float64(d.rows)/d.took.Seconds(), micros(d.cpu, d.rows), micros(d.walsender, d.rows), 100*d.walsender.Seconds()/d.took.Seconds(),
 		d.before.Milliseconds(), float64(d.peak)/(1<<20))
-	return d
 }
 
 func micros(d time.Duration, rows int) float64 { return float64(d.Microseconds()) / float64(rows) }
@@ -95,8 +99,10 @@ func (s *site) walrelay(t *crew, b *backlog, slot, kafka string) drained {
 	h.Topic = s.kafka.Topic(t, partitions, nil)
 	admin := s.kafka.Admin(t)
 	defer func() { _, _ = admin.DeleteTopics(context.Background(), h.Topic) }()
-	// Without a marker it begins where the slot does.
-	h.Exec(t, `delete from walrelay.source`)
+	if slot != b.house.Slot {
+		// Without a marker it begins where the copy does.
+		h.Exec(t, `delete from walrelay.source`)
+	}
 	conn := s.pg.Conn(t, h.Database)
 
 	began := time.Now()
