@@ -100,53 +100,50 @@ func (r ranks) of(alias string) string {
 // claimRows writes processing. Where others hold locks on the rows at the front it
 // looks further: an empty claim means that there is nothing to do, not that somebody was quicker.
 func (t *Table) claimRows(ctx context.Context, req *outbox.Request) (*outbox.Claim, error) {
-	for look := req.Limit; ; look *= 4 {
-		claim, seen, err := t.tryClaim(ctx, req, look)
-		if err != nil || len(claim.Rows) > 0 || seen < look || look >= widest*req.Limit {
-			return claim, err
-		}
+	claim, err := t.tryClaim(ctx, req, req.Limit)
+	if err == nil && len(claim.Rows) == 0 && req.Only == nil {
+		claim, err = t.tryClaim(ctx, req, widest*req.Limit)
 	}
+	return claim, err
 }
 
-func (t *Table) tryClaim(ctx context.Context, req *outbox.Request, look int) (claim *outbox.Claim, seen int, err error) {
+func (t *Table) tryClaim(ctx context.Context, req *outbox.Request, look int) (*outbox.Claim, error) {
 	type numbered struct {
 		n   int
 		row outbox.Row
 	}
 	var (
-		rows []numbered
-		a    arena
+		rows  []numbered
+		a     arena
+		claim = &outbox.Claim{}
 	)
-	claim = &outbox.Claim{}
 	s := t.claimStatement(req, look)
-	s.row = func(v [][]byte) error {
-		if seen, err = strconv.Atoi(string(v[0])); err != nil || v[1] == nil {
-			return err // nothing was claimed
-		}
+	s.row = func(v [][]byte) (err error) {
 		r := numbered{}
-		if r.n, err = strconv.Atoi(string(v[1])); err != nil {
+		if r.n, err = strconv.Atoi(string(v[0])); err != nil {
 			return err
 		}
 		if claim.Fence == "" {
-			claim.Fence = outbox.Fence(v[2])
+			claim.Fence = outbox.Fence(v[1])
 		}
-		err = t.shape.read(v[3:], &a, &r.row)
+		err = t.shape.read(v[2:], &a, &r.row)
 		rows = append(rows, r)
 		return err
 	}
 	if err := t.db.transact(ctx, "claiming rows of "+t.Relation(), t.pinned(s)...); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	slices.SortFunc(rows, func(a, b numbered) int { return a.n - b.n }) // RETURNING keeps no order
 	claim.Rows = make([]outbox.Row, len(rows))
 	for i := range rows {
 		claim.Rows[i] = rows[i].row
 	}
-	return claim, seen, nil
+	return claim, nil
 }
 
-// claimStatement answers the number of rows that were seen, and for each claimed
-// row its number in table order, the fence, and the row.
+// claimStatement looks at the first rows of each route, locks those that nobody else
+// has locked in table order up to the limit, and writes the claim into them. It answers for each its
+// number in table order, the fence, and the row.
 func (t *Table) claimStatement(req *outbox.Request, look int) statement {
 	q := &query{}
 	wanted := q.wanted(req)
@@ -158,11 +155,16 @@ func (t *Table) claimStatement(req *outbox.Request, look int) statement {
 	} else {
 		candidates = "SELECT c.* " + t.l.perRoute(columns, "pending", t.l.dueKinds(), wanted, q.arg(number(look))+"::pg_catalog.int8")
 	}
-	return statement{args: q.args, sql: t.sql(`WITH RECURSIVE ` + routes + `, candidate AS MATERIALIZED (` + candidates + `),
-locked AS (SELECT ` + h.selected() + ` FROM candidate c JOIN {table} t ON ` + h.same("c") + `
- WHERE ` + t.l.isPending() + ` AND ` + t.l.isDue() + ` ORDER BY ` + o.of("c") + ` LIMIT ` + limit + ` FOR UPDATE OF t SKIP LOCKED),
-numbered AS MATERIALIZED (SELECT l.*, pg_catalog.row_number() OVER () AS n FROM locked l),
-claimed AS (UPDATE {table} t SET {status} = 'processing', "processing_at" = (SELECT pg_catalog.clock_timestamp())
- FROM numbered l WHERE ` + h.same("l") + ` RETURNING l.n, t."processing_at" AS fence, ` + t.shape.list + `)
-SELECT (SELECT pg_catalog.count(*) FROM candidate), c.* FROM (VALUES (1)) one LEFT JOIN claimed c ON TRUE`)}
+	// A row is found again by its place, which is a third of the way by its id. Should it move
+	// between the snapshot and the lock, it stays as it is: the next claim will have it.
+	match, place := h.same("u"), ""
+	again := h.same("l")
+	if !t.l.partitioned {
+		place, again = ", t.ctid AS place", "t.ctid = l.place"
+	}
+	return statement{args: q.args, sql: t.sql(`WITH RECURSIVE ` + routes + `, candidate AS MATERIALIZED (` + candidates + "),\n" +
+		h.locked("candidate u", o.of("u"), match, t.l.isPending()+` AND `+t.l.isDue(), place, skipLocked) + `,
+numbered AS MATERIALIZED (SELECT l.*, pg_catalog.row_number() OVER () AS n FROM (SELECT * FROM l LIMIT ` + limit + `) l)
+UPDATE {table} t SET {status} = 'processing', "processing_at" = (SELECT pg_catalog.clock_timestamp())
+ FROM numbered l WHERE ` + again + ` RETURNING l.n, t."processing_at", ` + t.shape.list)}
 }

@@ -92,10 +92,9 @@ func (t *Table) marking(ids, errs []string, failed int) []statement {
 		arrays, names, carried := []string{q.arg(array(ids)) + "::{id_type}[]"}, "id", ""
 		if errs != nil {
 			arrays = append(arrays, q.arg(optionalArray(errs))+"::pg_catalog.text[]")
-			names, carried = "id, error", ", u.error"
+			names, carried = "id, error", ", u.error AS error"
 		}
-		return statement{args: q.args, sql: t.sql("WITH l AS MATERIALIZED (SELECT " + h.selected() + carried + ", " + old + " AS old FROM " + unnest(arrays...) +
-			" u (" + names + ") JOIN {table} t ON t.{id} = u.id WHERE " + guard + " ORDER BY t.{id} FOR UPDATE OF t)\n" +
+		return statement{args: q.args, sql: t.sql("WITH " + h.byID(unnest(arrays...)+" u ("+names+")", guard, carried+", "+old+" AS old") +
 			what + " WHERE " + h.same("l") + " RETURNING t.{id}, l.old")}
 	}
 	update := func(ids, errs []string, set string) statement {

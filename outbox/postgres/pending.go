@@ -33,7 +33,7 @@ func (t *Table) pendingIDs(limit int) statement {
 	}
 	h, o := t.l.handle(), t.l.ranks()
 	return statement{args: q.args, sql: t.sql("WITH RECURSIVE " + routes + strings.Join([]string{
-		"\nSELECT c.i ", t.l.perRoute(h.selected()+", "+o.selected(), "pending", t.l.dueKinds(), "", n), " ORDER BY ", o.of("c"), " LIMIT ", n,
+		"\nSELECT c." + h.names[0] + " ", t.l.perRoute(h.selected()+", "+o.selected(), "pending", t.l.dueKinds(), "", n), " ORDER BY ", o.of("c"), " LIMIT ", n,
 	}, ""))}
 }
 

@@ -118,21 +118,22 @@ func (l *layout) dueKinds() []string {
 }
 
 // handle names what a row is found by again: its id and, where the table is
-// partitioned, the partition key, so that only its partition is searched.
+// partitioned, the partition key, so that only its partition is searched. The names are none that
+// a table would have.
 type handle struct {
 	columns []string // t."id", …
 	names   []string // i, p1, …
 }
 
 func (l *layout) handle() handle {
-	h := handle{columns: []string{"t." + quote(l.schema.Columns[event.RowID])}, names: []string{"i"}}
+	h := handle{columns: []string{"t." + quote(l.schema.Columns[event.RowID])}, names: []string{`"#0"`}}
 	if !l.partitioned {
 		return h
 	}
 	for n, key := range l.partKey {
 		if key != "" && key != l.schema.Columns[event.RowID] && l.columns[key].notNull {
 			h.columns = append(h.columns, "t."+quote(key))
-			h.names = append(h.names, "p"+strconv.Itoa(n))
+			h.names = append(h.names, `"#`+strconv.Itoa(n+1)+`"`)
 		}
 	}
 	return h
@@ -155,3 +156,23 @@ func (h handle) same(alias string) string {
 	}
 	return strings.Join(list, " AND ")
 }
+
+// locked writes l for a WITH: the rows of t that match rows of source and satisfy the
+// guard, locked one by one in the order given. source is a FROM item whose alias is u in
+// match, guard and order; carry are further columns of l, made of t and u. A
+// lateral subquery that locks is never merged into a join: whatever the statistics say
+// of states, each row is looked up by its id.
+func (h handle) locked(source, order, match, guard, carry, skip string) string {
+	return "l AS MATERIALIZED (SELECT t.* FROM (SELECT u.* FROM " + source + " ORDER BY " + order + ") u CROSS JOIN LATERAL (SELECT " +
+		h.selected() + carry + " FROM {table} t WHERE " + match + " AND " + guard + " FOR UPDATE OF t" + skip + ") t)\n"
+}
+
+const skipLocked = " SKIP LOCKED"
+
+// byID is locked for a source with a column id.
+func (h handle) byID(source, guard, carry string) string {
+	return h.locked(source, "u.id", "t.{id} = u.id", guard, carry, "")
+}
+
+// idOrder orders a source of handles by the id.
+func (h handle) idOrder() string { return "u." + h.names[0] }

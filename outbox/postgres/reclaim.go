@@ -53,8 +53,7 @@ func (t *Table) Reclaim(ctx context.Context, req outbox.Reclaim) (int, error) {
 		sql: t.sql("WITH RECURSIVE " + routes + ", candidate AS MATERIALIZED (SELECT c.* " +
 			t.l.perRoute(h.selected()+`, t."processing_at" AS fence`, "processing", []string{""}, conditions, n) + " LIMIT " + n + "),\n" +
 			// The claim may have been renewed or settled since: the fence is compared again under the lock.
-			"l AS MATERIALIZED (SELECT " + h.selected() + " FROM candidate c JOIN {table} t ON " + h.same("c") +
-			` WHERE t.{status} = 'processing' AND t."processing_at" = c.fence ORDER BY t.{id} FOR UPDATE OF t SKIP LOCKED)` + "\n" +
+			h.locked("candidate u", h.idOrder(), h.same("u"), `t.{status} = 'processing' AND t."processing_at" = u.fence`, "", skipLocked) +
 			"UPDATE {table} t SET " + set + " FROM l WHERE " + h.same("l")),
 	})...)
 	return int(count), err
@@ -83,7 +82,7 @@ func (t *Table) Requeue(ctx context.Context, ids []string) (int, error) {
 	var count int64
 	err := t.db.transact(ctx, "requeueing rows of "+t.Relation(), statement{sql: byIndex}, statement{
 		count: &count, args: [][]byte{array(ids)},
-		sql: t.sql("WITH l AS MATERIALIZED (SELECT " + h.selected() + " FROM {table} t WHERE t.{id} = ANY ($1::{id_type}[]) AND t.{status} = 'failed' ORDER BY t.{id} FOR UPDATE)\n" +
+		sql: t.sql("WITH " + h.byID("pg_catalog.unnest($1::{id_type}[]) u (id)", "t.{status} = 'failed'", "") +
 			"UPDATE {table} t SET " + set + " FROM l WHERE " + h.same("l")),
 	})
 	return int(count), err

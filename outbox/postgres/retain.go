@@ -45,8 +45,7 @@ func (t *Table) Retain(ctx context.Context, keep time.Duration, batch int) (outb
 	err := t.db.transact(ctx, "deleting old rows of "+t.Relation(), t.pinned(statement{
 		count: &r.Rows, args: q.args,
 		sql: t.sql(head + "candidate AS MATERIALIZED (" + candidates + "),\n" +
-			"l AS MATERIALIZED (SELECT " + h.selected() + " FROM candidate c JOIN {table} t ON " + h.same("c") +
-			" WHERE NOT (" + t.l.isPending() + ") AND t.{published} = c.published ORDER BY t.{id} FOR UPDATE OF t SKIP LOCKED)\n" +
+			h.locked("candidate u", h.idOrder(), h.same("u"), "NOT ("+t.l.isPending()+") AND t.{published} = u.published", "", skipLocked) +
 			"DELETE FROM {table} t USING l WHERE " + h.same("l")),
 	})...)
 	return r, err

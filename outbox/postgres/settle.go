@@ -129,21 +129,20 @@ func (t *Table) settlement(v outbox.Verdict, outcomes []outbox.Outcome, of []int
 		set = "{status} = 'failed'"
 		if hasError {
 			with(optionalArray(errs), "pg_catalog.text", "error")
-			carried, set = ", u.error", set+`, "last_error" = l.error`
+			carried, set = ", u.error AS error", set+`, "last_error" = l.error`
 		}
 	case outbox.Retry:
 		with(numbers(attempts), "pg_catalog.int4", "attempts")
 		with(numbers(delays), "pg_catalog.int8", "delay")
 		with(optionalArray(errs), "pg_catalog.text", "error")
-		carried = ", u.attempts, u.delay, u.error"
+		carried = ", u.attempts AS attempts, u.delay AS delay, u.error AS error"
 		set = `{status} = 'pending', "attempts" = l.attempts, "last_error" = l.error,
  {available} = pg_catalog.clock_timestamp() + l.delay * '1 microsecond'::pg_catalog.interval` + t.noClaim()
 	case outbox.Released:
 		set = "{status} = 'pending'" + t.noClaim()
 	}
 	h := t.l.handle()
-	lock := "WITH l AS MATERIALIZED (SELECT " + h.selected() + carried + " FROM " + unnest(values...) + " u (" + names + `)
- JOIN {table} t ON t.{id} = u.id WHERE ` + guard + " ORDER BY t.{id} FOR UPDATE OF t)\n"
+	lock := "WITH " + h.byID(unnest(values...)+" u ("+names+")", guard, carried)
 	if v == outbox.Published && t.deletes() {
 		return statement{sql: t.sql(lock + "DELETE FROM {table} t USING l WHERE " + h.same("l") + " RETURNING t.{id}"), args: q.args}
 	}
