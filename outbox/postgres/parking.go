@@ -34,6 +34,9 @@ func (d *Database) Parking() *Parking {
 	return &Parking{db: d, table: Name{d.o.Bookkeeping, "parked"}.SQL(), tables: map[string]*Table{}}
 }
 
+// Source is the name of the source in the configuration.
+func (k *Parking) Source() string { return k.db.o.Source }
+
 // tableOf is the table that the event is a row of; nil where there is none.
 func (k *Parking) tableOf(ctx context.Context, relation, row string) (*Table, error) {
 	if row == "" {
