@@ -231,6 +231,7 @@ type process struct {
 	table   *outboxfake.Table
 	dead    atomic.Bool
 	n       tallies
+	ended   bool
 
 	cancel  context.CancelFunc
 	done    chan error
@@ -258,6 +259,8 @@ type setup struct {
 	noPark  bool
 	before  func(op string) error
 	after   func(op string) error
+	slow    func(op string)
+	prepare func(*process)
 	next    func() (relay.Source, outbox.Desk) // the successor after a turn
 }
 
@@ -289,7 +292,7 @@ func start(t *testing.T, db *outboxfake.DB, b *broker, s setup) *process {
 			return nil
 		}
 	}
-	p.table = &outboxfake.Table{DB: db, Kind: s.kind, Before: gone(s.before), After: s.after}
+	p.table = &outboxfake.Table{DB: db, Kind: s.kind, Before: gone(s.before), After: s.after, Slow: s.slow}
 	leases := &outboxfake.Leases{DB: db, Before: gone(nil)}
 	var parking outbox.Parking
 	if !s.noPark {
@@ -307,6 +310,9 @@ func start(t *testing.T, db *outboxfake.DB, b *broker, s setup) *process {
 	loose := map[string]bool{}
 	for _, r := range s.opt.Loose {
 		loose[r] = true
+	}
+	if s.prepare != nil {
+		s.prepare(p)
 	}
 	p.poller = outbox.NewPoller([]outbox.Table{p.table}, p.tenancy, parking, s.gate, s.opt, s.gear, p.n.observer())
 
@@ -327,6 +333,11 @@ func start(t *testing.T, db *outboxfake.DB, b *broker, s setup) *process {
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
 	go func() { p.done <- r.Run(ctx, pub) }()
+	t.Cleanup(func() { // a test that failed leaves it running, and would hide why
+		if !p.ended {
+			p.kill()
+		}
+	})
 	return p
 }
 
@@ -356,6 +367,7 @@ func (n *tallies) observer() outbox.PollerObserver {
 // stop is an orderly end.
 func (p *process) stop(t *testing.T) {
 	t.Helper()
+	p.ended = true
 	p.cancel()
 	if err := <-p.done; err != nil {
 		t.Errorf("%s: %v", p.name, err)
@@ -371,6 +383,7 @@ func (p *process) stop(t *testing.T) {
 
 // kill ends a process as SIGKILL would: nothing is written any more, no lease released.
 func (p *process) kill() {
+	p.ended = true
 	p.dead.Store(true)
 	p.cancel()
 	<-p.done
@@ -449,3 +462,7 @@ func passing(n int, ops ...string) func(string) error {
 }
 
 var errHalt = errors.New("a fault that nobody knows")
+
+func contextOf(t *testing.T) (context.Context, context.CancelFunc) {
+	return context.WithCancel(t.Context())
+}

@@ -144,6 +144,8 @@ type Table struct {
 	Before func(op string) error
 	// After, when set, is asked after each: its error hides what was done.
 	After func(op string) error
+	// Slow, when set, is called after a statement took effect and before its answer arrives.
+	Slow func(op string)
 }
 
 // ForzeRow, ForzeLease and Basic are the traits of the presets.
@@ -167,6 +169,12 @@ func (t *Table) enter(ctx context.Context, op string) error {
 		return t.Before(op)
 	}
 	return nil
+}
+
+func (t *Table) linger(op string) {
+	if t.Slow != nil {
+		t.Slow(op)
+	}
 }
 
 func (t *Table) leave(op string) error {
@@ -200,6 +208,7 @@ func (t *Table) Claim(ctx context.Context, req outbox.Request) (*outbox.Claim, e
 	if err := t.enter(ctx, "claim"); err != nil {
 		return nil, err
 	}
+	defer t.linger("claim")
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
@@ -245,6 +254,7 @@ func (t *Table) Settle(ctx context.Context, outcomes []outbox.Outcome) (lost []i
 	if err := t.enter(ctx, "settle"); err != nil {
 		return nil, err
 	}
+	defer t.linger("settle")
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
@@ -277,6 +287,7 @@ func (t *Table) Renew(ctx context.Context, fence outbox.Fence, ids []string) (ou
 	if err := t.enter(ctx, "renew"); err != nil {
 		return "", nil, err
 	}
+	defer t.linger("renew")
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.fences++
@@ -297,6 +308,7 @@ func (t *Table) Reclaim(ctx context.Context, req outbox.Reclaim) (n int, err err
 	if err := t.enter(ctx, "reclaim"); err != nil {
 		return 0, err
 	}
+	defer t.linger("reclaim")
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
@@ -325,6 +337,7 @@ func (t *Table) Unfinished(ctx context.Context, shards outbox.Shards, limit int)
 	if err := t.enter(ctx, "unfinished"); err != nil {
 		return nil, false, err
 	}
+	defer t.linger("unfinished")
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, r := range t.order {
@@ -348,6 +361,7 @@ func (t *Table) Pending(ctx context.Context, limit int) (ids []string, at event.
 	if err := t.enter(ctx, "pending"); err != nil {
 		return nil, at, err
 	}
+	defer t.linger("pending")
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, r := range t.order {
@@ -363,6 +377,7 @@ func (t *Table) Mark(ctx context.Context, marks []outbox.Mark) (m outbox.Marked,
 	if err := t.enter(ctx, "mark"); err != nil {
 		return m, err
 	}
+	defer t.linger("mark")
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, k := range marks {
