@@ -155,16 +155,9 @@ func (t *Table) claimStatement(req *outbox.Request, look int) statement {
 	} else {
 		candidates = "SELECT c.* " + t.l.perRoute(columns, "pending", t.l.dueKinds(), wanted, q.arg(number(look))+"::pg_catalog.int8")
 	}
-	// A row is found again by its place, which is a third of the way by its id. Should it move
-	// between the snapshot and the lock, it stays as it is: the next claim will have it.
-	match, place := h.same("u"), ""
-	again := h.same("l")
-	if !t.l.partitioned {
-		place, again = ", t.ctid AS place", "t.ctid = l.place"
-	}
 	return statement{args: q.args, sql: t.sql(`WITH RECURSIVE ` + routes + `, candidate AS MATERIALIZED (` + candidates + "),\n" +
-		h.locked("candidate u", o.of("u"), match, t.l.isPending()+` AND `+t.l.isDue(), place, skipLocked) + `,
+		h.locked("candidate u", o.of("u"), h.same("u"), t.l.isPending()+` AND `+t.l.isDue(), "", skipLocked) + `,
 numbered AS MATERIALIZED (SELECT l.*, pg_catalog.row_number() OVER () AS n FROM (SELECT * FROM l LIMIT ` + limit + `) l)
 UPDATE {table} t SET {status} = 'processing', "processing_at" = (SELECT pg_catalog.clock_timestamp())
- FROM numbered l WHERE ` + again + ` RETURNING l.n, t."processing_at", ` + t.shape.list)}
+ FROM numbered l WHERE ` + h.same("l") + ` RETURNING l.n, t."processing_at", ` + t.shape.list)}
 }

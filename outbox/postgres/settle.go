@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/walrelay/walrelay/event"
@@ -21,25 +22,44 @@ func (t *Table) Settle(ctx context.Context, outcomes []outbox.Outcome) (lost []i
 	if err := t.settleable(outcomes); err != nil {
 		return nil, err
 	}
+	all := make([]int, 0, len(outcomes))
+	for i := range outcomes {
+		if !t.writesNothing(outcomes[i].Verdict) {
+			all = append(all, i)
+		}
+	}
+	// A row that somebody else changed in that very moment is missed; not twice.
+	for range 2 {
+		if lost, err = t.write(ctx, outcomes, all); err != nil || len(lost) == 0 {
+			return nil, err
+		}
+		all = lost
+	}
+	return t.trulyLost(ctx, outcomes, lost)
+}
+
+// write writes some of the outcomes and answers which of them it missed.
+func (t *Table) write(ctx context.Context, outcomes []outbox.Outcome, some []int) (missed []int, err error) {
 	var (
 		kinds [4][]int
-		hit   = map[string]struct{}{}
-		note  = func(v [][]byte) error { hit[string(v[0])] = struct{}{}; return nil }
+		hit   = make(map[int]struct{}, len(some))
 		work  = []statement{{sql: byIndex}}
-		left  []int // indexes of those that a statement is about
 	)
-	for i := range outcomes {
+	for _, i := range some {
 		v := t.verdict(outcomes[i].Verdict)
 		kinds[v] = append(kinds[v], i)
 	}
 	for v, of := range kinds {
-		if len(of) == 0 || t.writesNothing(outbox.Verdict(v)) {
+		if len(of) == 0 {
 			continue
 		}
 		s := t.settlement(outbox.Verdict(v), outcomes, of)
-		s.row = note
+		s.row = func(v [][]byte) error {
+			n, err := strconv.Atoi(string(v[0]))
+			hit[n] = struct{}{}
+			return err
+		}
 		work = append(work, s)
-		left = append(left, of...)
 	}
 	if len(work) == 1 {
 		return nil, nil
@@ -47,16 +67,12 @@ func (t *Table) Settle(ctx context.Context, outcomes []outbox.Outcome) (lost []i
 	if err := t.db.transact(ctx, "writing outcomes to "+t.Relation(), work...); err != nil {
 		return nil, err
 	}
-	for _, i := range left {
-		if _, ok := hit[outcomes[i].ID]; !ok {
-			lost = append(lost, i)
+	for _, i := range some {
+		if _, ok := hit[i]; !ok {
+			missed = append(missed, i)
 		}
 	}
-	if len(lost) == 0 {
-		return nil, nil
-	}
-	slices.Sort(lost)
-	return t.trulyLost(ctx, outcomes, lost)
+	return missed, nil
 }
 
 // settleable refuses verdicts that the table has no columns for.
@@ -99,7 +115,7 @@ func (t *Table) writesNothing(v outbox.Verdict) bool {
 }
 
 // settlement locks the rows that are still ours, in the order of their ids, and
-// writes one kind of verdict. It answers their ids.
+// writes one kind of verdict. It answers their indexes.
 func (t *Table) settlement(v outbox.Verdict, outcomes []outbox.Outcome, of []int) statement {
 	q := &query{}
 	ids := make([]string, len(of))
@@ -110,7 +126,7 @@ func (t *Table) settlement(v outbox.Verdict, outcomes []outbox.Outcome, of []int
 		ids[n], fences[n], errs[n] = o.ID, string(o.Fence), o.Error
 		attempts, delays = append(attempts, o.Attempts), append(delays, int(o.Delay.Microseconds()))
 	}
-	values, names := []string{q.arg(array(ids)) + "::{id_type}[]"}, "id"
+	values, names := []string{q.arg(array(ids)) + "::{id_type}[]", q.arg(numbers(of)) + "::pg_catalog.int4[]"}, "id, n"
 	with := func(arg []byte, typ, name string) {
 		values = append(values, q.arg(arg)+"::"+typ+"[]")
 		names += ", " + name
@@ -120,7 +136,7 @@ func (t *Table) settlement(v outbox.Verdict, outcomes []outbox.Outcome, of []int
 		with(array(fences), t.l.columns[colProcessingAt].typ, "fence")
 		guard = `t.{status} = 'processing' AND t."processing_at" = u.fence`
 	}
-	var carried, set string
+	carried, set := ", u.n AS n", ""
 	hasError := t.l.hasColumn(colLastError)
 	switch v {
 	case outbox.Published:
@@ -129,13 +145,13 @@ func (t *Table) settlement(v outbox.Verdict, outcomes []outbox.Outcome, of []int
 		set = "{status} = 'failed'"
 		if hasError {
 			with(optionalArray(errs), "pg_catalog.text", "error")
-			carried, set = ", u.error AS error", set+`, "last_error" = l.error`
+			carried, set = carried+", u.error AS error", set+`, "last_error" = l.error`
 		}
 	case outbox.Retry:
 		with(numbers(attempts), "pg_catalog.int4", "attempts")
 		with(numbers(delays), "pg_catalog.int8", "delay")
 		with(optionalArray(errs), "pg_catalog.text", "error")
-		carried = ", u.attempts AS attempts, u.delay AS delay, u.error AS error"
+		carried += ", u.attempts AS attempts, u.delay AS delay, u.error AS error"
 		set = `{status} = 'pending', "attempts" = l.attempts, "last_error" = l.error,
  {available} = pg_catalog.clock_timestamp() + l.delay * '1 microsecond'::pg_catalog.interval` + t.noClaim()
 	case outbox.Released:
@@ -144,9 +160,9 @@ func (t *Table) settlement(v outbox.Verdict, outcomes []outbox.Outcome, of []int
 	h := t.l.handle()
 	lock := "WITH " + h.byID(unnest(values...)+" u ("+names+")", guard, carried)
 	if v == outbox.Published && t.deletes() {
-		return statement{sql: t.sql(lock + "DELETE FROM {table} t USING l WHERE " + h.same("l") + " RETURNING t.{id}"), args: q.args}
+		return statement{sql: t.sql(lock + "DELETE FROM {table} t USING l WHERE " + h.same("l") + " RETURNING l.n"), args: q.args}
 	}
-	return statement{sql: t.sql(lock + "UPDATE {table} t SET " + set + " FROM l WHERE " + h.same("l") + " RETURNING t.{id}"), args: q.args}
+	return statement{sql: t.sql(lock + "UPDATE {table} t SET " + set + " FROM l WHERE " + h.same("l") + " RETURNING l.n"), args: q.args}
 }
 
 // unnest takes arrays apart side by side; the short form unnest(a, b) is not for a
