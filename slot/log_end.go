@@ -43,3 +43,14 @@ func beforeHeader(at event.LSN, page, segment uint64) event.LSN {
 	}
 	return at
 }
+
+// PushLog writes so much log that a relay which is idle follows: it does so in strides
+// (see idleStride), since what it writes to remember its position is log too. It costs the
+// database one transaction of that size, which no outbox knows of.
+func PushLog(ctx context.Context, db DB) error {
+	_, err := db.Exec(ctx, `select pg_catalog.pg_logical_emit_message(true, 'walrelay.push', pg_catalog.repeat(' ', $1::int))`, idleStride)
+	if err != nil {
+		return Classify(err, Scene{Doing: "pushing an idle log on"})
+	}
+	return nil
+}

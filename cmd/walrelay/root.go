@@ -89,6 +89,7 @@ Exit codes: 0 clean; 2 usage or configuration; 3 a precondition is missing;
 	}{
 		{"Set up:", []*cobra.Command{a.initCommand(), a.checkCommand(), a.configCommand()}},
 		{"Run:", []*cobra.Command{a.runCommand(), a.statusCommand()}},
+		{"Put right:", []*cobra.Command{a.parkedCommand(), a.replayCommand(), a.drainCommand()}},
 		{"Look and try:", []*cobra.Command{a.tailCommand(), a.emitCommand(), a.positionCommand(), a.versionCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
