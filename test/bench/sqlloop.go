@@ -24,6 +24,9 @@ const (
 	// The due time stands before the order of the table, as in the claim index: else all pending rows are sorted for each claim.
 	front = `from outbox t where t.outbox_route = 'orders' and t.status = 'pending' and t.available_at is null
 		order by t.available_at, t.hlc, t.created_at, t.id limit %d`
+	// Not to be looked up in the claim index: there each mark would pass all dead claims before its own.
+	stillProcessing = `status || '' = 'processing'`
+	stillPending    = `status || '' = 'pending'`
 )
 
 var loops = map[string]loop{
@@ -31,16 +34,16 @@ var loops = map[string]loop{
 		take: `with front as (select t.id ` + front + ` for update skip locked)
 			update outbox t set status = 'processing', processing_at = now() from front where t.id = front.id returning t.processing_at, ` + wholeRow,
 		settle: `update outbox set status = 'published', published_at = now(), last_error = null
-			where id = any ($1::uuid[]) and status = 'processing' and processing_at = $2::timestamptz`,
+			where id = any ($1::uuid[]) and ` + stillProcessing + ` and processing_at = $2::timestamptz`,
 	},
 	"poll lease": {
 		take: `select null, ` + wholeRow + ` ` + front,
 		settle: `update outbox set status = 'published', published_at = now(), last_error = null
-			where id = any ($1::uuid[]) and status = 'pending' and $2::timestamptz is null`,
+			where id = any ($1::uuid[]) and ` + stillPending + ` and $2::timestamptz is null`,
 	},
 	"poll delete": {
 		take:   `select null, ` + wholeRow + ` ` + front,
-		settle: `delete from outbox where id = any ($1::uuid[]) and status = 'pending' and $2::timestamptz is null`,
+		settle: `delete from outbox where id = any ($1::uuid[]) and ` + stillPending + ` and $2::timestamptz is null`,
 	},
 }
 
