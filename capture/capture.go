@@ -22,17 +22,18 @@ type Capture struct {
 	cancel     context.CancelFunc
 	background sync.WaitGroup
 
-	mu      sync.Mutex
-	tables  []outbox.Table // as they were when the gear was decided on
-	cared   bool           // the caretaker is at work
-	next    plan
-	gear    Gear
-	changed chan struct{} // closed and made anew when the gear changes
-	stream  *slot.Stream  // of the log gear at hand
-	scribe  *outbox.Scribe
-	desk    outbox.Desk   // of the source at hand
-	sweep   outbox.Desk   // of the sweep at hand
-	swept   chan struct{} // closed when no sweep is at work
+	mu        sync.Mutex
+	tables    []outbox.Table // as they were when the gear was decided on
+	cared     bool           // the caretaker is at work
+	delivered *delivered     // by the last catch-up, where rows are deleted; the feeder\'s
+	next      plan
+	gear      Gear
+	changed   chan struct{} // closed and made anew when the gear changes
+	stream    *slot.Stream  // of the log gear at hand
+	scribe    *outbox.Scribe
+	desk      outbox.Desk   // of the source at hand
+	sweep     outbox.Desk   // of the sweep at hand
+	swept     chan struct{} // closed when no sweep is at work
 }
 
 // New prepares a source; nothing is connected yet.

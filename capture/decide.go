@@ -17,6 +17,8 @@ type plan struct {
 	gear Gear
 	// renew: the catch-up begins with a new slot in place of one that cannot be used.
 	renew bool
+	// force: also if nothing is wrong with it.
+	force bool
 	why   error // nil: all is as it should be
 }
 
@@ -52,6 +54,10 @@ func (c *Capture) judge(marker *slot.Marker, active bool, err error) (plan, erro
 	switch {
 	case err == nil && active:
 		return plan{gear: GearLog}, nil // another relay reads it: the stream waits its turn
+	case err == nil && marker != nil && marker.Phase == slot.PhasePolled && c.opt.deletes():
+		// The log holds what was polled and deleted meanwhile, and nothing can tell it
+		// from what was not: it is given up, for all that was not published is in the table.
+		return plan{gear: GearCatchUp, renew: true, force: true}, nil
 	case err == nil && c.opt.marks() && (marker == nil || marker.Phase != slot.PhaseStreaming):
 		return plan{gear: GearCatchUp}, nil
 	case err == nil:

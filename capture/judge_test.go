@@ -16,6 +16,7 @@ func TestGearFollowsFromWhatTheServerSays(t *testing.T) {
 	denied := halt(event.FaultPrecondition, slot.AnchorRights)
 	fresh := halt(event.FaultPrecondition, slot.AnchorNotInitialised)
 	again := &event.Error{Class: event.Retry, What: "later"}
+	polled := &slot.Marker{Phase: slot.PhasePolled}
 	created, streaming := &slot.Marker{Phase: slot.PhaseCreated}, &slot.Marker{Phase: slot.PhaseStreaming}
 
 	for _, c := range []struct {
@@ -24,12 +25,15 @@ func TestGearFollowsFromWhatTheServerSays(t *testing.T) {
 		onGap   slot.OnGap
 		marker  *slot.Marker
 		active  bool
+		deletes bool
 		err     error
 		want    plan
 		fails   bool
 	}{
 		{name: "all is well", marker: streaming, want: plan{gear: GearLog}},
 		{name: "a slot that was just made: what is pending comes first", marker: created, want: plan{gear: GearCatchUp}},
+		{name: "the table was read past a slot that is well, and rows are marked", marker: polled, want: plan{gear: GearCatchUp}},
+		{name: "the same, and rows are deleted", deletes: true, marker: polled, want: plan{gear: GearCatchUp, renew: true, force: true}},
 		{name: "no marker yet", want: plan{gear: GearCatchUp}},
 		{name: "another relay reads", marker: created, active: true, want: plan{gear: GearLog}},
 		{name: "a passing trouble", err: again, fails: true},
@@ -47,6 +51,9 @@ func TestGearFollowsFromWhatTheServerSays(t *testing.T) {
 			cap := &Capture{opt: Options{
 				Slot: slot.Options{Capture: c.capture, OnGap: c.onGap, WriteBack: slot.MarkRows, Tables: make([]slot.Table, 1)},
 			}}
+			if c.deletes {
+				cap.opt.Slot.WriteBack = slot.DeleteRows
+			}
 			got, err := cap.judge(c.marker, c.active, c.err)
 			if (err != nil) != c.fails {
 				t.Fatalf("error %v", err)

@@ -25,7 +25,15 @@ func (c *Capture) openLog() (relay.Source, error) {
 	}
 	sobs := c.obs.Scribe
 	sobs.Warning = c.warn
-	scribe := outbox.NewScribe(stream, c.tables, c.opt.Parking, c.gate, sopt, sobs)
+	tables := c.tables
+	if c.delivered != nil {
+		tables = make([]outbox.Table, len(c.tables))
+		for i, t := range c.tables {
+			tables[i] = &recalling{t, c.delivered}
+		}
+		c.delivered = nil // it goes with this scribe
+	}
+	scribe := outbox.NewScribe(stream, tables, c.opt.Parking, c.gate, sopt, sobs)
 	c.mu.Lock()
 	c.stream, c.scribe = stream, scribe
 	why := c.next.why

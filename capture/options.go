@@ -73,6 +73,9 @@ func (o *Options) catchesUp() bool {
 	return o.changesOver() || o.Slot.OnGap == slot.GapCatchUp && o.marks()
 }
 
+// deletes: a published row is gone, and the table says no more what was published.
+func (o *Options) deletes() bool { return o.Slot.WriteBack == slot.DeleteRows }
+
 // startLine is the end of the log now.
 func (o *Options) startLine(ctx context.Context) (event.LSN, error) {
 	conn, err := slot.Connect(ctx, o.Slot)

@@ -32,7 +32,15 @@ func (c *Capture) openPoller(p plan) (relay.Source, error) {
 	}
 	obs := c.obs.Poller
 	obs.State, obs.Warning = c.obs.State, c.obs.Warning
-	poller := outbox.NewPoller(c.tables, c.tenancy, c.opt.Parking, c.gate, c.opt.Outbox, g, obs)
+	tables := c.tables
+	if p.gear == GearCatchUp && c.opt.deletes() {
+		c.delivered = newDelivered()
+		tables = make([]outbox.Table, len(c.tables))
+		for i, t := range c.tables {
+			tables[i] = &noting{t, c.delivered}
+		}
+	}
+	poller := outbox.NewPoller(tables, c.tenancy, c.opt.Parking, c.gate, c.opt.Outbox, g, obs)
 	c.shift(plan{gear: GearDeciding})
 	c.enter(p.gear, poller, p.why)
 	s := &pollSource{Poller: poller, c: c, plan: p, stop: make(chan struct{}), afterSweep: c.sweepEnded()}
@@ -59,10 +67,10 @@ func (c *Capture) beginCatchUp(ctx context.Context, p plan) error {
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	// Another relay may have dealt with it while this one waited for its turn.
 	_, active, err := slot.Assess(ctx, conn, c.opt.Slot)
-	if active || err == nil {
+	switch {
+	case active, err == nil && !p.force:
 		return nil
-	}
-	if !isGap(err) && !isNotInitialised(err) {
+	case err != nil && !isGap(err) && !isNotInitialised(err):
 		return err
 	}
 	if _, err := slot.ReplaceSlot(ctx, conn, c.opt.Slot); err != nil {
@@ -128,7 +136,7 @@ func (s *pollSource) Next(ctx context.Context) (*event.Batch, error) {
 }
 
 func (s *pollSource) next(ctx context.Context) (*event.Batch, error) {
-	if s.plan.gear == GearCatchUp && !s.prepared {
+	if !s.prepared {
 		if err := s.prepare(ctx); err != nil {
 			return nil, err
 		}
@@ -137,27 +145,58 @@ func (s *pollSource) next(ctx context.Context) (*event.Batch, error) {
 	return s.Poller.Next(ctx)
 }
 
-// prepare waits until no other relay reads the table, and then readies the slot.
+// prepare does what must be done before the first claim.
 func (s *pollSource) prepare(ctx context.Context) error {
+	switch {
+	case s.plan.gear == GearCatchUp:
+		return s.prepareCatchUp(ctx)
+	case !s.c.opt.polls():
+		return s.insist(ctx, s.c.notePolling)
+	}
+	return nil
+}
+
+// notePolling remembers that the log is being overtaken by the table.
+func (c *Capture) notePolling(ctx context.Context) error {
+	conn, err := slot.Connect(ctx, c.opt.Slot)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	return slot.MarkPolled(ctx, conn, c.opt.Slot)
+}
+
+// insist repeats f while it fails for a passing reason.
+func (s *pollSource) insist(ctx context.Context, f func(context.Context) error) error {
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+		err := f(ctx)
+		if err == nil || event.ClassOf(err) != event.Retry {
+			return err
+		}
+		s.c.state(event.StateDisconnected, event.ConditionOf(err))
+		select {
+		case <-time.After(wait):
+		case <-s.stop:
+			return io.EOF
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// prepareCatchUp waits until no other relay reads the table, and then readies the slot.
+func (s *pollSource) prepareCatchUp(ctx context.Context) error {
 	s.c.tenancy.Exclusive(true)
-	for wait := 100 * time.Millisecond; ; {
+	for {
 		changed := s.c.tenancy.Changed()
 		view := s.c.tenancy.View()
 		switch {
 		case view.Err != nil:
 			return view.Err
 		case view.All:
-			err := s.c.beginCatchUp(ctx, s.plan)
-			if err == nil || event.ClassOf(err) != event.Retry {
-				return err
-			}
-			s.c.state(event.StateDisconnected, event.ConditionOf(err))
-			pause(ctx, wait)
-			wait = min(2*wait, 5*time.Second)
-			changed = closed()
-		default:
-			s.c.state(event.StateStandby, outbox.OthersHold(view))
+			return s.insist(ctx, func(ctx context.Context) error { return s.c.beginCatchUp(ctx, s.plan) })
 		}
+		s.c.state(event.StateStandby, outbox.OthersHold(view))
 		select {
 		case <-changed:
 		case <-s.stop:
@@ -167,7 +206,6 @@ func (s *pollSource) prepare(ctx context.Context) error {
 		}
 	}
 }
-
 func (s *pollSource) Finish() {
 	s.stopOnce.Do(func() { close(s.stop) })
 	s.Poller.Finish()

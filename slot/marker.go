@@ -14,8 +14,8 @@ import (
 const (
 	// PhaseCreated: the slot was made and nothing has been streamed yet.
 	PhaseCreated = "created"
-	// PhaseCatchUp: the table's pending rows are being published before the stream.
-	PhaseCatchUp = "catch_up"
+	// PhasePolled: the table was read in place of the log, past the position.
+	PhasePolled = "polled"
 	// PhaseStreaming: the log is followed.
 	PhaseStreaming = "streaming"
 )
@@ -70,6 +70,17 @@ func WriteMarker(ctx context.Context, db DB, o Options, m Marker) error {
 // made, or when an operator says so.
 func ReplaceMarker(ctx context.Context, db DB, o Options, m Marker) error {
 	return putMarker(ctx, db, o, m, "")
+}
+
+// MarkPolled remembers that rows are published from the table from now on, past the
+// marker's position. Without a marker there is nothing to say.
+func MarkPolled(ctx context.Context, db DB, o Options) error {
+	if !o.keepsBooks() {
+		return nil
+	}
+	_, err := db.Exec(ctx, `update `+o.MarkerTable().SQL()+` set phase = $2, updated_at = pg_catalog.clock_timestamp() where name = $1 and phase <> $2`,
+		o.Marker, PhasePolled)
+	return Classify(err, o.scene("writing the marker"))
 }
 
 func putMarker(ctx context.Context, db DB, o Options, m Marker, where string) error {

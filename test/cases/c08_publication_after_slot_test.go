@@ -19,7 +19,8 @@ import (
 func TestC08SetUpMakesThePublicationBeforeTheSlot(t *testing.T) {
 	t.Parallel()
 	k := kafkaserver.Shared(t)
-	h := rig.NewHouse(t, pgserver.Shared(t, pgserver.V18), k.Brokers(), "unused")
+	// A server of its own: a transaction of another test would hold catalog_xmin back.
+	h := rig.NewHouse(t, pgserver.Start(t, pgserver.Options{Version: pgserver.V18}), k.Brokers(), "unused")
 	out, code := h.Command(t, "init", "--print")
 	script := strings.ToLower(out)
 	publication, slot := strings.Index(script, "create publication"), strings.Index(script, "pg_create_logical_replication_slot")
