@@ -13,6 +13,9 @@ import (
 // widest is how many times the limit a claim looks at when others hold the rows at the front.
 const widest = 16
 
+// mostRoom bounds the room for rows that is made in advance.
+const mostRoom = 10_000
+
 // Claim takes rows, in table order.
 func (t *Table) Claim(ctx context.Context, req outbox.Request) (*outbox.Claim, error) {
 	if req.Limit <= 0 || nothing(req.Shards) || req.Only != nil && len(req.Only) == 0 {
@@ -32,7 +35,7 @@ func (t *Table) Claim(ctx context.Context, req outbox.Request) (*outbox.Claim, e
 		return t.claimOpen(ctx, &req)
 	}
 	claim := &outbox.Claim{}
-	err := t.db.transact(ctx, "claiming rows of "+t.Relation(), t.pinned(t.selection(&req, "", t.collect(claim)))...)
+	err := t.db.transact(ctx, "claiming rows of "+t.Relation(), t.pinned(t.selection(&req, "", t.collect(claim, req.Limit)))...)
 	return claim, err
 }
 
@@ -51,10 +54,13 @@ func (l *layout) claimIndex() bool {
 		l.indexed(l.schema.Columns[event.Route], l.schema.Columns[event.Status], l.schema.Columns[event.AvailableAt])
 }
 
-// collect appends rows to the claim.
-func (t *Table) collect(claim *outbox.Claim) func([][]byte) error {
+// collect appends rows to the claim, at most limit.
+func (t *Table) collect(claim *outbox.Claim, limit int) func([][]byte) error {
 	var a arena
 	return func(v [][]byte) error {
+		if claim.Rows == nil {
+			claim.Rows = make([]outbox.Row, 0, min(limit, mostRoom))
+		}
 		claim.Rows = append(claim.Rows, outbox.Row{})
 		return t.shape.read(v, &a, &claim.Rows[len(claim.Rows)-1])
 	}
@@ -107,11 +113,15 @@ func (t *Table) claimRows(ctx context.Context, req *outbox.Request) (*outbox.Cla
 	return claim, err
 }
 
+// numbered is a row with its number in table order.
+type numbered struct {
+	n   int
+	row outbox.Row
+}
+
+func byNumber(a, b numbered) int { return a.n - b.n }
+
 func (t *Table) tryClaim(ctx context.Context, req *outbox.Request, look int) (*outbox.Claim, error) {
-	type numbered struct {
-		n   int
-		row outbox.Row
-	}
 	var (
 		rows  []numbered
 		a     arena
@@ -119,6 +129,9 @@ func (t *Table) tryClaim(ctx context.Context, req *outbox.Request, look int) (*o
 	)
 	s := t.claimStatement(req, look)
 	s.row = func(v [][]byte) (err error) {
+		if rows == nil {
+			rows = make([]numbered, 0, min(req.Limit, mostRoom))
+		}
 		r := numbered{}
 		if r.n, err = strconv.Atoi(string(v[0])); err != nil {
 			return err
@@ -133,7 +146,9 @@ func (t *Table) tryClaim(ctx context.Context, req *outbox.Request, look int) (*o
 	if err := t.db.transact(ctx, "claiming rows of "+t.Relation(), t.pinned(s)...); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(rows, func(a, b numbered) int { return a.n - b.n }) // RETURNING keeps no order
+	if !slices.IsSortedFunc(rows, byNumber) { // RETURNING need not keep the order
+		slices.SortFunc(rows, byNumber)
+	}
 	claim.Rows = make([]outbox.Row, len(rows))
 	for i := range rows {
 		claim.Rows[i] = rows[i].row

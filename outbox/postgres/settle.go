@@ -157,8 +157,21 @@ func (t *Table) settlement(v outbox.Verdict, outcomes []outbox.Outcome, of []int
 	case outbox.Released:
 		set = "{status} = 'pending'" + t.noClaim()
 	}
+	source := unnest(values...) + " u (" + names + ")"
+	if !t.claimsRows() {
+		// Under a lease nobody else works at these rows: they need no locks beforehand, and are
+		// written as they come, which is nearly the order of the table: random ids would
+		// touch its pages at random. The guard is disguised, lest the planner should begin with
+		// a list of pending rows, of whose length it may have no idea.
+		source = "(SELECT u.*, TRUE AS yes FROM " + source + " OFFSET 0) l"
+		where := " WHERE t.{id} = l.id AND (" + guard + ") = l.yes RETURNING l.n"
+		if v == outbox.Published && t.deletes() {
+			return statement{sql: t.sql("DELETE FROM {table} t USING " + source + where), args: q.args}
+		}
+		return statement{sql: t.sql("UPDATE {table} t SET " + set + " FROM " + source + where), args: q.args}
+	}
 	h := t.l.handle()
-	lock := "WITH " + h.byID(unnest(values...)+" u ("+names+")", guard, carried)
+	lock := "WITH " + h.byID(source, guard, carried)
 	if v == outbox.Published && t.deletes() {
 		return statement{sql: t.sql(lock + "DELETE FROM {table} t USING l WHERE " + h.same("l") + " RETURNING l.n"), args: q.args}
 	}
