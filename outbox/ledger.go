@@ -129,19 +129,22 @@ func (h *keyState) find(id string) int {
 	return slices.IndexFunc(h.waiting, func(w waiter) bool { return w.id == id })
 }
 
-// turn is whose turn it is among the rows that hold the key: the row that waited
-// longest, and after those the ones that a human told to go again.
-func (h *keyState) turn(now time.Time) []string {
+// turn is whose turn it is among the rows that hold the key, at most limit: those that
+// waited longest, as far as they are due, and after those the ones that a human told to
+// go again. inOrder says that none may go before the one in front of it.
+func (h *keyState) turn(now time.Time, limit int) (ids []string, inOrder bool) {
 	switch {
 	case h.under > 0 || h.wholes > 0:
-		return nil
-	case h.parked:
-		return h.heads
-	case len(h.waiting) > 0:
-		if w := &h.waiting[0]; !w.processing && !now.Before(w.due) {
-			return []string{w.id}
-		}
-		return nil
+		return nil, false
+	case h.parked || len(h.waiting) == 0:
+		return h.heads, false
 	}
-	return h.heads
+	for i := range h.waiting {
+		w := &h.waiting[i]
+		if w.processing || now.Before(w.due) || w.table != h.waiting[0].table || i == limit {
+			break
+		}
+		ids = append(ids, w.id)
+	}
+	return ids, true
 }

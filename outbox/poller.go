@@ -222,8 +222,12 @@ func (p *Poller) Finish() { p.finish.Do(func() { close(p.finished) }) }
 // Confirm is of no use to a table: rows are settled one by one.
 func (p *Poller) Confirm(event.Position) {}
 
+// closeGrace is how long Close goes on after its time is over: a row that is not
+// released waits for the reclaim, and counts as tried.
+const closeGrace = time.Second
+
 // Close writes the outcomes that are due and releases rows that have no result: they
-// were never taken by the publisher. What is not written when ctx ends stays
+// were never taken by the publisher. What is not written soon after ctx ended stays
 // claimed, and is reclaimed later by whoever is there.
 func (p *Poller) Close(ctx context.Context) error {
 	p.Finish()
@@ -238,13 +242,16 @@ func (p *Poller) Close(ctx context.Context) error {
 	}
 	p.mu.Unlock()
 	signal(p.results)
-	var err error
+	// A publisher that waited for its broker may have used up all the time.
+	last, stop := detach(ctx, closeGrace)
+	defer stop()
 	select {
 	case <-p.ended:
-	case <-ctx.Done():
+	case <-last.Done():
 		p.cancel()
 		<-p.ended
 	}
+	var err error
 	p.cancel()
 	p.mu.Lock()
 	if left := len(p.done); left > 0 {

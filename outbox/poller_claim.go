@@ -14,7 +14,12 @@ import (
 const claimGrace = 3 * time.Second
 
 // heads is whose turn it is, by key, in the claim at hand.
-type heads map[string][]string
+type heads map[string]queue
+
+type queue struct {
+	ids     []string
+	inOrder bool
+}
 
 // claim asks one table for rows. only restricts it to ids. room is how many it asked
 // for; the batch is nil when none can be handed out.
@@ -68,8 +73,8 @@ func (p *Poller) excludeLocked(req *Request, now time.Time) heads {
 			continue
 		}
 		req.Held = append(req.Held, key)
-		if ids := h.turn(now); len(ids) > 0 {
-			asked[key] = ids
+		if ids, inOrder := h.turn(now, p.opt.Batch); len(ids) > 0 {
+			asked[key] = queue{ids, inOrder}
 			req.Heads = append(req.Heads, ids...)
 		}
 	}
@@ -144,7 +149,7 @@ func (p *Poller) enterLocked(e *entry, may bool, asked heads, losses uint64) boo
 	case !may || h.blocked || h.losses != losses:
 		may = false
 	case h.held():
-		may = (first || h.passing) && slices.Contains(asked[e.key], e.id)
+		may = (first || h.passing) && p.itsTurnLocked(asked[e.key], e)
 		h.passing = h.passing || may
 	case p.gear.Kind == GearSweep && p.gate.Held([]byte(e.key)):
 		may = p.turn.draining[e.key]
@@ -157,6 +162,13 @@ func (p *Poller) enterLocked(e *entry, may bool, asked heads, losses uint64) boo
 		p.blockLocked(h) // later ones must not pass it
 	}
 	return may
+}
+
+// itsTurnLocked: the row was asked for, and the one before it came too (somebody may
+// have had it locked).
+func (p *Poller) itsTurnLocked(q queue, e *entry) bool {
+	at := slices.Index(q.ids, e.id)
+	return at == 0 || at > 0 && (!q.inOrder || p.under[e.table][q.ids[at-1]] != nil)
 }
 
 // cutLocked makes everything that is under way stay behind, as far as it was not sent
@@ -183,9 +195,9 @@ func (p *Poller) missedLocked(t int, asked heads, claim *Claim, now time.Time) {
 	for i := range claim.Rows {
 		came[claim.Rows[i].ID] = true
 	}
-	for key, ids := range asked {
+	for key, q := range asked {
 		h := p.ledger.keys[key]
-		if h == nil || len(h.waiting) == 0 || !slices.Contains(ids, h.waiting[0].id) {
+		if h == nil || len(h.waiting) == 0 || !q.inOrder || q.ids[0] != h.waiting[0].id {
 			continue
 		}
 		w := &h.waiting[0]

@@ -24,6 +24,7 @@ func (p *Poller) closeEntryLocked(e *entry, lost bool, now time.Time) {
 		p.again = p.again || !p.over(e) && e.delay == 0
 		return
 	}
+	stood := h.held() || h.blocked
 	switch {
 	case e.whole != nil:
 		p.closeWholeLocked(e, h, now)
@@ -45,8 +46,8 @@ func (p *Poller) closeEntryLocked(e *entry, lost bool, now time.Time) {
 		p.lookSoon = true // the store may have nothing against the key any more
 	}
 	p.again = p.again || !p.over(e) && !h.held()
-	if blocked := h.blocked; p.ledger.back(e.key) && (blocked || p.over(e) && !h.held()) {
-		p.thirsty = true // there may be rows of it that can go now
+	if p.ledger.back(e.key) && stood {
+		p.thirsty = true // it is the turn of others of the key, now or at a time to be reckoned
 	}
 	p.blocked.Store(int64(p.ledger.blocked))
 	if p.gear.Kind != GearSweep {

@@ -143,7 +143,7 @@ func raceTheLog(t *testing.T, r *rand.Rand) {
 	for i := range 20 { // older than the slot
 		db.Insert(outboxfake.Row{ID: fmt.Sprintf("a%05d", i), EventID: fmt.Sprintf("a%05d", i), Key: fmt.Sprint("old", i%3)})
 	}
-	log := newLogPath(db, b, gate, func() time.Duration { return time.Duration(r.IntN(int(20 * time.Millisecond))) })
+	log := newLogPath(db, b, gate, jitter(20*time.Millisecond))
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() { log.run(ctx) })
