@@ -25,6 +25,7 @@ type poller struct {
 	*broker
 	d       *database
 	table   *watched
+	source  *outbox.Poller
 	name    string
 	tenancy *outbox.Tenancy
 
@@ -159,7 +160,7 @@ func (d *database) poll(s script, set setting) *poller {
 	}
 	p.tenancy = outbox.NewTenancy(db.Leases(), p.name, opt.WithDefaults(), outbox.TenancyObserver{})
 	source := outbox.NewPoller([]outbox.Table{p.table}, p.tenancy, parking, outbox.NewGate(), opt, outbox.Gear{Kind: outbox.GearPoll}, p.observer())
-	p.desk = source
+	p.desk, p.source = source, source
 	or(&set.grace, 10*time.Second)
 	r := relay.New(relay.Options{Grace: set.grace, ExitOnHalt: true}, relay.Observer{}, []relay.Feed{{
 		Name: "orders", Router: rt, Open: func() (relay.Source, error) { return source, nil },
