@@ -13,16 +13,19 @@ import (
 // held are remembered by id until the table reader has delivered them: a key is
 // opened only when none is left, so that no later event passes an earlier one:
 //
-//	open(key) ⇒ nothing holds key ∧ behind(key) = ∅
+//	open(key) ⇒ nothing holds key ∧ behind(key) = ∅ ∧ aside(key) = 0
 type Gate struct {
 	held atomic.Int64 // number of held keys: the common answer without a lock
 
 	mu   sync.Mutex
 	keys map[string]*holding
+	now  uint64 // grows with every event that was put aside
 }
 
 type holding struct {
 	firm   bool            // the database says so: parked, or told to retry and not published yet
+	aside  int             // events that are being put aside: the store may not know of them yet
+	since  uint64          // of the last that was
 	behind map[string]bool // ids of events left behind it, not delivered yet
 }
 
@@ -46,6 +49,41 @@ func (g *Gate) Hold(key string) {
 	g.hold(key).firm = true
 }
 
+// PutAside holds a key while an event of it goes into the store. To be called before
+// the store is asked; the answer is called when it has answered, whatever it said.
+func (g *Gate) PutAside(key string) (answered func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	h := g.hold(key)
+	h.firm = true
+	h.aside++
+	return func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.now++
+		h.aside--
+		h.since = g.now
+	}
+}
+
+// Now is to be asked before a look at the store: see OpenAsOf.
+func (g *Gate) Now() uint64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.now
+}
+
+// OpenAsOf is Open for a key against which a look at the store found nothing. What
+// was put aside since that look began keeps the key held.
+func (g *Gate) OpenAsOf(key string, look uint64) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if h := g.keys[key]; h != nil && h.since > look {
+		return false
+	}
+	return g.open(key)
+}
+
 // LeftBehind notes an event that waits behind its key. The key is held from then
 // on even if it was opened a moment ago: whoever asked was told to wait.
 func (g *Gate) LeftBehind(key, id string) {
@@ -67,14 +105,20 @@ func (g *Gate) Delivered(key, id string) {
 	}
 }
 
-// Open stops holding the key, unless something was left behind it. It answers
-// whether later events pass now.
+// Open stops holding the key, unless something was left behind it or is being put
+// aside. It answers whether later events pass now.
 func (g *Gate) Open(key string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	return g.open(key)
+}
+
+func (g *Gate) open(key string) bool {
 	h := g.keys[key]
 	switch {
 	case h == nil:
+	case h.aside > 0:
+		return false
 	case len(h.behind) > 0:
 		h.firm = false
 		return false

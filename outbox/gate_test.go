@@ -66,3 +66,25 @@ func TestOpenKeysCostNoLock(t *testing.T) {
 		t.Fatalf("%d and %d keys, want 1000", len(g.Keys()), g.Len())
 	}
 }
+
+// The store is asked, and answers, some time after the key is held: who looks at it
+// meanwhile finds nothing, and must not take that for an answer.
+func TestKeyIsNotOpenedByALookThatIsOlderThanWhatHoldsIt(t *testing.T) {
+	t.Parallel()
+	g := NewGate()
+	look := g.Now()
+	answered := g.PutAside("k")
+	if g.Open("k") || g.OpenAsOf("k", g.Now()) {
+		t.Fatal("the key was opened while an event of it is being put aside")
+	}
+	between := g.Now()
+	answered()
+	for _, old := range []uint64{look, between} {
+		if g.OpenAsOf("k", old) || !g.Held([]byte("k")) {
+			t.Fatal("the key was opened by a look that began before the store had the event")
+		}
+	}
+	if !g.OpenAsOf("k", g.Now()) || g.Held([]byte("k")) {
+		t.Fatal("the key stays held although a look at the store found nothing against it")
+	}
+}

@@ -27,6 +27,7 @@ type sweepState struct {
 	next     time.Time // when the next round is due
 	ids      [][]string
 	full     bool            // the snapshot has all there is
+	look     uint64          // the gate's, when this round looked at what holds keys
 	draining map[string]bool // keys that the gate holds and nothing else: what is behind them goes now
 	seen     map[string]bool // keys of which this round found rows
 	seated   bool            // the shards were asked for
@@ -114,6 +115,7 @@ func (p *Poller) snapshot(ctx context.Context) error {
 // behind them.
 func (p *Poller) lookForSweep(ctx context.Context, view LeaseView) error {
 	s := &p.turn.sweepState
+	s.look = p.gate.Now()
 	if err := p.look(ctx, view.Shards); err != nil {
 		return err
 	}
@@ -210,7 +212,7 @@ func (p *Poller) endRound() {
 	p.mu.Lock()
 	for key := range s.draining {
 		h := p.ledger.keys[key]
-		if s.full && !s.seen[key] && (h == nil || h.idle()) && p.gate.Open(key) {
+		if s.full && !s.seen[key] && (h == nil || h.idle()) && p.gate.OpenAsOf(key, s.look) {
 			s.result.Opened++
 		}
 	}

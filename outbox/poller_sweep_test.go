@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -95,7 +96,8 @@ func (l *logPath) deliver(r *outboxfake.Row) {
 		_ = l.park.LeaveBehind(context.Background(), parked)
 		return
 	case poison:
-		l.gate.Hold(r.Key)
+		defer l.gate.PutAside(r.Key)()
+		time.Sleep(l.lag())
 		_ = l.park.Park(context.Background(), parked)
 		return
 	}
@@ -230,5 +232,34 @@ func TestTheSweepLeavesShardsToTheRelayThatHasTheLog(t *testing.T) {
 		until(t, 2*time.Minute, "the shards are let go", func() bool { return len(db.Holders()) == 0 })
 		two.stop(t)
 		one.stop(t)
+	})
+}
+
+func TestWhatTheSweepFailsAtHoldsItsKeyInTheLogToo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		db, b, gate := outboxfake.NewDB(), newBroker(), outbox.NewGate()
+		b.missing["late"] = true
+		db.Insert(outboxfake.Row{ID: "k1", Key: "k", Route: "late"})
+		log := newLogPath(db, b, gate, short)
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() { log.run(ctx) })
+		var slow atomic.Bool
+		p := start(t, db, b, setup{name: "one", gate: gate, gear: log.gear(), slow: func(op string) {
+			if op == "settle" && !slow.Swap(true) {
+				time.Sleep(3 * time.Second)
+			}
+		}})
+		until(t, time.Minute, "the sweep failed", slow.Load)
+		log.insert(outboxfake.Row{ID: "k2", EventID: "k2", Key: "k"})
+		time.Sleep(time.Second)
+		b.change(func(b *broker) { delete(b.missing, "late") })
+		until(t, time.Minute, "both are delivered", func() bool { return len(b.ids("k")) == 2 })
+		equal(t, b.ids("k"), []string{"k1", "k2"})
+		until(t, time.Minute, "the key is free", func() bool { return gate.Len() == 0 })
+		p.stop(t)
+		cancel()
+		wg.Wait()
 	})
 }

@@ -25,7 +25,8 @@ func (s *Scribe) Park(ctx context.Context, rec *event.Record, _ event.Ticket, wh
 		err = s.parking.LeaveBehind(ctx, p)
 	default:
 		if p.Key != "" {
-			s.gate.Hold(p.Key)
+			// A sweep that looks at the store now must not take its silence for an answer.
+			defer s.gate.PutAside(p.Key)()
 		}
 		err = s.parking.Park(ctx, p)
 	}
