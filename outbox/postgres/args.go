@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 	"time"
@@ -62,6 +63,21 @@ func numbers(elements []int) []byte {
 		b = strconv.AppendInt(b, int64(e), 10)
 	}
 	return append(b, '}')
+}
+
+// eachNumber calls f for each number of an array of integers; NULL has none.
+func eachNumber(array []byte, f func(n int)) error {
+	if len(array) <= len("{}") {
+		return nil
+	}
+	for e := range bytes.SplitSeq(array[1:len(array)-1], []byte{','}) {
+		n, err := strconv.Atoi(string(e))
+		if err != nil {
+			return err
+		}
+		f(n)
+	}
+	return nil
 }
 
 func appendElement(b []byte, e string) []byte {

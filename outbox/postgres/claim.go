@@ -75,7 +75,7 @@ func (t *Table) selection(req *outbox.Request, locking string, row func([][]byte
 		return statement{sql: t.sql("SELECT " + t.shape.list + " FROM {table} t WHERE " + t.l.isPending() + " AND " + t.l.isDue() + wanted +
 			" ORDER BY " + t.l.order() + " LIMIT " + limit + locking), args: q.args, row: row}
 	}
-	h, o := t.l.handle(), t.l.ranks()
+	h, o := t.l.place(), t.l.ranks()
 	return statement{sql: t.sql("WITH RECURSIVE " + routes + ", candidate AS MATERIALIZED (SELECT c.* " +
 		t.l.perRoute(h.selected()+", "+o.selected(), "pending", t.l.dueKinds(), wanted, limit) + "),\n" +
 		"chosen AS (SELECT * FROM candidate c ORDER BY " + o.of("c") + " LIMIT " + limit + ")\n" +
@@ -162,7 +162,7 @@ func (t *Table) tryClaim(ctx context.Context, req *outbox.Request, look int) (*o
 func (t *Table) claimStatement(req *outbox.Request, look int) statement {
 	q := &query{}
 	wanted := q.wanted(req)
-	h, o := t.l.handle(), t.l.ranks()
+	h, o := t.l.place(), t.l.ranks()
 	columns, limit := h.selected()+", "+o.selected(), q.arg(number(req.Limit))+"::pg_catalog.int8"
 	var candidates string
 	if req.Only != nil {

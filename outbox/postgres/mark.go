@@ -22,34 +22,43 @@ func (t *Table) Mark(ctx context.Context, marks []outbox.Mark) (outbox.Marked, e
 		return m, nil
 	}
 	first := make(map[string]int, len(marks)) // an id may come twice in one call
-	ids, errs := make([]string, 0, len(marks)), make([]string, 0, len(marks))
-	failed := 0
+	var published, failed []int
 	for i := range marks {
 		if _, twice := first[marks[i].ID]; twice {
 			continue
 		}
 		first[marks[i].ID] = i
-		ids, errs = append(ids, marks[i].ID), append(errs, marks[i].Error)
 		if marks[i].Error != "" && t.l.states() {
-			failed++
+			failed = append(failed, i)
+		} else {
+			published = append(published, i)
 		}
 	}
 	var now snapshot
-	hit := make(map[string]string, len(ids))
+	old := make([]byte, len(marks)) // the first letter of the state before; zero: not hit
 	work := []statement{{sql: byIndex}, {
 		sql: "select pg_catalog.pg_current_snapshot()",
 		row: func(v [][]byte) (err error) { now, err = parseSnapshot(string(v[0])); return err },
 	}}
-	for _, s := range t.marking(ids, errs, failed) {
-		s.row = func(v [][]byte) error { hit[string(v[0])] = string(v[1]); return nil }
+	for _, some := range []struct {
+		of      []int
+		verdict outbox.Verdict
+	}{{published, outbox.Published}, {failed, outbox.Failed}} {
+		if len(some.of) == 0 {
+			continue
+		}
+		s := t.marking(marks, some.of, some.verdict)
+		s.row = func(v [][]byte) error {
+			return eachNumber(v[1], func(n int) { old[n] = v[0][1] }) // pending, processing
+		}
 		work = append(work, s)
 	}
 	if err := t.db.transact(ctx, "marking rows of "+t.Relation(), work...); err != nil {
 		return m, err
 	}
-	missed := ids[:0]
-	for _, id := range ids {
-		if _, ok := hit[id]; !ok {
+	var missed []string
+	for id, i := range first {
+		if old[i] == 0 {
 			missed = append(missed, id)
 		}
 	}
@@ -58,17 +67,16 @@ func (t *Table) Mark(ctx context.Context, marks []outbox.Mark) (outbox.Marked, e
 		return outbox.Marked{}, err
 	}
 	for i := range marks {
-		id := marks[i].ID
-		old, wasHit := hit[id]
-		pending, isThere := found[id]
+		of := first[marks[i].ID]
+		open, isThere := found[marks[i].ID]
 		switch {
-		case wasHit && first[id] != i:
+		case old[of] != 0 && of != i:
 			m.Settled++
-		case wasHit && old == "processing":
+		case old[of] == 'r': // processing
 			m.Foreign++
-		case wasHit:
+		case old[of] != 0:
 			m.Pending++
-		case isThere && !pending:
+		case isThere && !open:
 			m.Settled++
 		case isThere, !now.sees(marks[i].Xid):
 			m.Unseen = append(m.Unseen, i) // it became visible since, or is not yet
@@ -79,48 +87,34 @@ func (t *Table) Mark(ctx context.Context, marks []outbox.Mark) (outbox.Marked, e
 	return m, nil
 }
 
-// marking are the statements that write the marks. They answer the id and the
+// marking is the statement that writes marks of one kind. It answers their indexes, by the
 // state before.
-func (t *Table) marking(ids, errs []string, failed int) []statement {
-	h := t.l.handle()
+func (t *Table) marking(marks []outbox.Mark, of []int, v outbox.Verdict) statement {
 	guard, old := t.l.isPending(), "'pending'"
 	if t.l.states() {
 		guard, old = "t.{status} IN ('pending', 'processing')", "t.{status}"
 	}
-	write := func(ids, errs []string, what string) statement {
-		q := &query{}
-		arrays, names, carried := []string{q.arg(array(ids)) + "::{id_type}[]"}, "id", ""
-		if errs != nil {
+	ids := make([]string, len(of))
+	for n, i := range of {
+		ids[n] = marks[i].ID
+	}
+	q := &query{}
+	arrays := []string{q.arg(array(ids)) + "::{id_type}[]", q.arg(numbers(of)) + "::pg_catalog.int4[]"}
+	names, carried, set := "id, n", ", u.n AS n, "+old+" AS old", t.publishedSet()
+	if v == outbox.Failed {
+		errs := make([]string, len(of))
+		for n, i := range of {
+			errs[n] = printable(marks[i].Error)
+		}
+		set = "{status} = 'failed'"
+		if t.l.hasColumn(colLastError) {
 			arrays = append(arrays, q.arg(optionalArray(errs))+"::pg_catalog.text[]")
-			names, carried = "id, error", ", u.error AS error"
-		}
-		return statement{args: q.args, sql: t.sql("WITH " + h.byID(unnest(arrays...)+" u ("+names+")", guard, carried+", "+old+" AS old") +
-			what + " WHERE " + h.same("l") + " RETURNING t.{id}, l.old")}
-	}
-	update := func(ids, errs []string, set string) statement {
-		return write(ids, errs, "UPDATE {table} t SET "+set+" FROM l")
-	}
-	switch {
-	case !t.deletes() && failed == 0:
-		return []statement{update(ids, nil, t.publishedSet(""))}
-	case !t.deletes():
-		return []statement{update(ids, errs, t.publishedSet("l.error IS NOT NULL"))}
-	case failed == 0:
-		return []statement{write(ids, nil, "DELETE FROM {table} t USING l")}
-	}
-	// Published rows go, failed ones stay.
-	var gone, stay, why []string
-	for i, id := range ids {
-		if errs[i] == "" {
-			gone = append(gone, id)
-		} else {
-			stay, why = append(stay, id), append(why, errs[i])
+			names, carried, set = names+", error", carried+", u.error AS error", set+`, "last_error" = l.error`
 		}
 	}
-	return []statement{
-		write(gone, nil, "DELETE FROM {table} t USING l"),
-		update(stay, why, t.publishedSet("l.error IS NOT NULL")),
-	}
+	h := t.l.place()
+	return statement{args: q.args, sql: t.sql("WITH " + h.byID(unnest(arrays...)+" u ("+names+")", guard, carried) + ", " + t.done(v, set, "l") +
+		" WHERE " + h.same("l") + " RETURNING l.n, l.old)\nSELECT d.old, pg_catalog.array_agg(d.n) FROM done d GROUP BY d.old")}
 }
 
 // find answers which of the ids are there, and whether they are in a state that a mark changes.

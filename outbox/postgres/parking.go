@@ -82,7 +82,7 @@ func (k *Parking) Park(ctx context.Context, p outbox.Parked) error {
 			// would publish it. One that was claimed is settled by whoever claimed it.
 			var settle []statement
 			if t != nil && !p.Commit.IsZero() && k.db.o.AfterPublish != Keep {
-				settle = t.marking([]string{p.Row}, nil, 0)
+				settle = []statement{t.marking([]outbox.Mark{{ID: p.Row}}, []int{0}, outbox.Published)}
 			}
 			return k.keepWhole(ctx, tx, p, outbox.StateParked, settle)
 		})

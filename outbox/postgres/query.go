@@ -79,12 +79,14 @@ func (l *layout) isDue() string {
 	return "(t.{available} IS NULL OR t.{available} <= pg_catalog.statement_timestamp())"
 }
 
-// routes is the head of a WITH RECURSIVE: the distinct routes, by a step in the index for
-// each of them. Its last row is NULL.
+// routes is the head of a WITH RECURSIVE: the distinct routes, by a step in an index for
+// each of them, and a NULL at the end. The steps go down: at the lower end of an
+// index stand the rows that were published first, and where those were deleted each step would
+// pass all that vacuum has left of them.
 const routes = `routes (r) AS (
- (SELECT t.{route} FROM {table} t ORDER BY t.{route} LIMIT 1)
+ SELECT (SELECT t.{route} FROM {table} t WHERE t.{route} IS NOT NULL ORDER BY t.{route} DESC{down} LIMIT 1)
  UNION ALL
- SELECT (SELECT t.{route} FROM {table} t WHERE t.{route} > routes.r ORDER BY t.{route} LIMIT 1) FROM routes WHERE routes.r IS NOT NULL)`
+ SELECT (SELECT t.{route} FROM {table} t WHERE t.{route} < routes.r ORDER BY t.{route} DESC{down} LIMIT 1) FROM routes WHERE routes.r IS NOT NULL)`
 
 // perRoute writes, for use after routes, a lateral subquery for each of the
 // conditions. In the index the due time stands before the order of the table, and to the planner
@@ -117,12 +119,9 @@ func (l *layout) dueKinds() []string {
 	return []string{" AND t.{available} IS NULL", " AND t.{available} <= pg_catalog.statement_timestamp()"}
 }
 
-// handle is what a row is found by again within one statement: its place, which costs a
-// quarter of the way by its id. A row that moves between the statement's snapshot and
-// the lock is not found any more, as if it had been locked by somebody: callers for whom that
-// is not good enough look again, with a new snapshot. Where the table is partitioned a place
-// alone is ambiguous: there it is the id with the partition key, so that only one
-// partition is searched. The names are none that a table would have.
+// handle is what a row is found by again within one statement: its id and, where the table
+// is partitioned, the partition key, so that only one partition is searched. The names are none
+// that a table would have.
 type handle struct {
 	columns []string // t."id", …
 	names   []string // "#0", …
@@ -131,16 +130,23 @@ type handle struct {
 
 func (l *layout) handle() handle {
 	h := handle{columns: []string{"t." + quote(l.schema.Columns[event.RowID])}, names: []string{`"#0"`}}
-	if !l.partitioned {
-		h.columns, h.names = append(h.columns, "t.ctid"), append(h.names, `"#place"`)
-		h.found = 1
-		return h
-	}
 	for n, key := range l.partKey {
 		if key != "" && key != l.schema.Columns[event.RowID] && l.columns[key].notNull {
 			h.columns = append(h.columns, "t."+quote(key))
 			h.names = append(h.names, `"#`+strconv.Itoa(n+1)+`"`)
 		}
+	}
+	return h
+}
+
+// place is a handle that finds a row by where it lies, which costs a quarter of the way by
+// its id. A row that moves between the statement's snapshot and the lock is missed, as if
+// somebody had it locked: callers for whom that is not good enough look again, with
+// a new snapshot. In a partitioned table a place alone is ambiguous.
+func (l *layout) place() handle {
+	h := l.handle()
+	if !l.partitioned {
+		h.columns, h.names, h.found = append(h.columns, "t.ctid"), append(h.names, `"#place"`), 1
 	}
 	return h
 }

@@ -46,7 +46,7 @@ func (t *Table) Reclaim(ctx context.Context, req outbox.Reclaim) (int, error) {
 			set += ", {available} = pg_catalog.clock_timestamp()"
 		}
 	}
-	h := t.l.handle()
+	h := t.l.place()
 	var count int64
 	err := t.db.transact(ctx, "reclaiming rows of "+t.Relation(), t.pinned(statement{
 		count: &count, args: q.args,

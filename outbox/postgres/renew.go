@@ -20,7 +20,7 @@ func (t *Table) Renew(ctx context.Context, fence outbox.Fence, ids []string) (re
 		renewed = outbox.Fence(v[1])
 		return nil
 	}}
-	h := t.l.handle()
+	h := t.l.place()
 	if t.claimsRows() {
 		if err := t.l.need("claim: row", colProcessingAt); err != nil {
 			return "", nil, err

@@ -22,7 +22,7 @@ func (t *Table) Retain(ctx context.Context, keep time.Duration, batch int) (outb
 		batch = 10_000
 	}
 	q := &query{}
-	h := t.l.handle()
+	h := t.l.place()
 	n := q.arg(number(batch)) + "::pg_catalog.int8"
 	old := "x.published < pg_catalog.clock_timestamp() - " + q.arg(interval(keep)) + "::pg_catalog.interval"
 	columns := h.selected() + ", t.{published} AS published"

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/walrelay/walrelay/event"
@@ -55,9 +54,7 @@ func (t *Table) write(ctx context.Context, outcomes []outbox.Outcome, some []int
 		}
 		s := t.settlement(outbox.Verdict(v), outcomes, of)
 		s.row = func(v [][]byte) error {
-			n, err := strconv.Atoi(string(v[0]))
-			hit[n] = struct{}{}
-			return err
+			return eachNumber(v[0], func(n int) { hit[n] = struct{}{} })
 		}
 		work = append(work, s)
 	}
@@ -123,7 +120,7 @@ func (t *Table) settlement(v outbox.Verdict, outcomes []outbox.Outcome, of []int
 	var attempts, delays []int
 	for n, i := range of {
 		o := &outcomes[i]
-		ids[n], fences[n], errs[n] = o.ID, string(o.Fence), o.Error
+		ids[n], fences[n], errs[n] = o.ID, string(o.Fence), printable(o.Error)
 		attempts, delays = append(attempts, o.Attempts), append(delays, int(o.Delay.Microseconds()))
 	}
 	values, names := []string{q.arg(array(ids)) + "::{id_type}[]", q.arg(numbers(of)) + "::pg_catalog.int4[]"}, "id, n"
@@ -140,7 +137,7 @@ func (t *Table) settlement(v outbox.Verdict, outcomes []outbox.Outcome, of []int
 	hasError := t.l.hasColumn(colLastError)
 	switch v {
 	case outbox.Published:
-		set = t.publishedSet("")
+		set = t.publishedSet()
 	case outbox.Failed:
 		set = "{status} = 'failed'"
 		if hasError {
@@ -164,18 +161,21 @@ func (t *Table) settlement(v outbox.Verdict, outcomes []outbox.Outcome, of []int
 		// touch its pages at random. The guard is disguised, lest the planner should begin with
 		// a list of pending rows, of whose length it may have no idea.
 		source = "(SELECT u.*, TRUE AS yes FROM " + source + " OFFSET 0) l"
-		where := " WHERE t.{id} = l.id AND (" + guard + ") = l.yes RETURNING l.n"
-		if v == outbox.Published && t.deletes() {
-			return statement{sql: t.sql("DELETE FROM {table} t USING " + source + where), args: q.args}
-		}
-		return statement{sql: t.sql("UPDATE {table} t SET " + set + " FROM " + source + where), args: q.args}
+		return statement{args: q.args, sql: t.sql("WITH " + t.done(v, set, source) + " WHERE t.{id} = l.id AND (" + guard + ") = l.yes" + numbersDone)}
 	}
-	h := t.l.handle()
-	lock := "WITH " + h.byID(source, guard, carried)
+	h := t.l.place()
+	return statement{args: q.args, sql: t.sql("WITH " + h.byID(source, guard, carried) + ", " + t.done(v, set, "l") + " WHERE " + h.same("l") + numbersDone)}
+}
+
+// numbersDone answers in one row which outcomes were written: thousands of small rows
+// would cost as much as the writing.
+const numbersDone = " RETURNING l.n)\nSELECT pg_catalog.array_agg(d.n) FROM done d"
+
+func (t *Table) done(v outbox.Verdict, set, from string) string {
 	if v == outbox.Published && t.deletes() {
-		return statement{sql: t.sql(lock + "DELETE FROM {table} t USING l WHERE " + h.same("l") + " RETURNING l.n"), args: q.args}
+		return "done AS (DELETE FROM {table} t USING " + from
 	}
-	return statement{sql: t.sql(lock + "UPDATE {table} t SET " + set + " FROM l WHERE " + h.same("l") + " RETURNING l.n"), args: q.args}
+	return "done AS (UPDATE {table} t SET " + set + " FROM " + from
 }
 
 // unnest takes arrays apart side by side; the short form unnest(a, b) is not for a
@@ -192,24 +192,17 @@ func (t *Table) noClaim() string {
 	return `, "processing_at" = NULL`
 }
 
-// publishedSet are the columns of a published row. When not empty, unless is a condition under
-// which the row failed instead, with l.error.
-func (t *Table) publishedSet(unless string) string {
+// publishedSet are the columns of a published row.
+func (t *Table) publishedSet() string {
 	if !t.l.states() {
 		return "{published} = pg_catalog.clock_timestamp()"
 	}
-	status, at, message := "'published'", "pg_catalog.clock_timestamp()", "NULL"
-	if unless != "" {
-		status = "CASE WHEN " + unless + " THEN 'failed' ELSE 'published' END"
-		at = "CASE WHEN " + unless + " THEN t.{published} ELSE " + at + " END"
-		message = "l.error"
-	}
-	set := "{status} = " + status
+	set := "{status} = 'published'"
 	if t.l.has(event.PublishedAt) {
-		set += ", {published} = " + at
+		set += ", {published} = pg_catalog.clock_timestamp()"
 	}
 	if t.l.hasColumn(colLastError) {
-		set += `, "last_error" = ` + message
+		set += `, "last_error" = NULL`
 	}
 	return set
 }

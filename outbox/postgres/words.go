@@ -12,6 +12,7 @@ import (
 //	{id} {status} …     the quoted column of a field: id, event, route, status, available, published
 //	{id_type}           the type of the row's id, for casts: $1::{id_type}[]
 //	{key}               the effective key of t: the key column, or the event id where it is null or empty
+//	{down}              what goes on ordering rows of a route downwards, where an index has routes and event ids
 //	{shard}             the hash of {key} that its shard is made of: {shard} % Of = ANY(Own)
 //
 // The table's alias is t wherever {key} or {shard} is used.
@@ -20,6 +21,11 @@ func (l *layout) words() *strings.Replacer {
 		"{table}", l.name.SQL(), "{id_type}", l.columns[l.schema.Columns[event.RowID]].typ, "{key}", l.keySQL(),
 		"{shard}", "(pg_catalog.hashtextextended(" + l.keySQL() + ", 0) & 9223372036854775807)",
 	}
+	down := ""
+	if l.indexed(l.schema.Columns[event.Route], l.schema.Columns[event.EventID]) {
+		down = ", t." + quote(l.schema.Columns[event.EventID]) + " DESC"
+	}
+	pairs = append(pairs, "{down}", down)
 	for word, f := range map[string]event.Field{
 		"id": event.RowID, "event": event.EventID, "route": event.Route, "status": event.Status,
 		"available": event.AvailableAt, "published": event.PublishedAt, "hlc": event.HLC,
