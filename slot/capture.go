@@ -47,6 +47,11 @@ func (o *Options) claims() bool {
 	return len(o.Tables) > 0 && o.keepsBooks() && (o.WriteBack == MarkRows || o.WriteBack == DeleteRows)
 }
 
+// makesUpForGaps: on a lost position the relay begins anew with what is pending in the table.
+func (o *Options) makesUpForGaps() bool {
+	return o.claims() && (o.OnGap == GapCatchUp || o.Capture == CaptureAuto)
+}
+
 // NotifyChannel is the channel that inserts into the tables are announced on
 // where Notify is set, and the name of the trigger that does it.
 func (o *Options) NotifyChannel() string { return notifyChannel(o.Marker) }

@@ -64,7 +64,7 @@ func Judge(marker *Marker, f Facts) (Start, error) {
 }
 
 // remedyNewSlot leads back from every gap.
-const remedyNewSlot = "compare the outbox rows that were committed since with the topics and publish what is missing, then begin anew with 'walrelay init --new-slot'"
+const remedyNewSlot = "where rows are marked, set on_gap: catch_up and start again: what is pending in the table is published first; otherwise compare the outbox rows that were committed since with the topics and publish what is missing, then begin anew with 'walrelay init --new-slot'"
 
 func judgeFirst(f Facts) (Start, error) {
 	s := f.Slot

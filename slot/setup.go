@@ -127,10 +127,11 @@ func (v *inventory) tableSteps(o Options) (Steps, []tableInfo, error) {
 func (v *inventory) publicationStep(o Options, tables []tableInfo) (Step, error) {
 	step := Step{What: "publication " + quoteIfNeeded(o.Publication)}
 	if !v.publication.exists {
-		if v.Slot.Exists {
+		// Where gaps are made up for from the table the relay sees this one, and does.
+		if v.Slot.Exists && !o.makesUpForGaps() {
 			return step, precondition(AnchorPublicationOld,
 				fmt.Sprintf("slot %s is there, but publication %s is not: a publication that is made now is younger than the slot, and the rows in between cannot be read with it", o.Slot, quoteIfNeeded(o.Publication)),
-				"run 'walrelay init --new-slot', after publishing by hand what the old slot still had to bring")
+				"where rows are marked, set on_gap: catch_up and run 'walrelay init' again: what is pending in the table is published first; otherwise run 'walrelay init --new-slot', after publishing by hand what the old slot still had to bring")
 		}
 		step.SQL = []string{publicationDDL(tables, o)}
 	} else if e := v.publication.judge(v.publishedNow(tables), o); e != nil {
