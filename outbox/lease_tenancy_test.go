@@ -231,3 +231,37 @@ func TestRowsOfAClaimThatOutlivedItsLeaseAreNotSent(t *testing.T) {
 		one.stop(t)
 	})
 }
+
+// A claim is on its way while its shards are to be given back.
+func TestAShardIsNotGivenBackUnderAClaim(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		db, b := outboxfake.NewDB(), newBroker()
+		var claims atomic.Int64
+		one := start(t, db, b, setup{name: "one", kind: outboxfake.ForzeLease, slow: func(op string) {
+			if op == "claim" && claims.Add(1) == 1 {
+				time.Sleep(time.Minute)
+			}
+		}})
+		for i := range 60 {
+			insert(db, fmt.Sprint("k", i%20), 1)
+		}
+		time.Sleep(5 * time.Second)
+		two := start(t, db, b, setup{name: "two", kind: outboxfake.ForzeLease})
+		until(t, 3*time.Minute, "drained", drained(db))
+		if n := len(b.ids("")); n != 60 || inversions(b) != 0 {
+			t.Errorf("%d deliveries of 60, %d inversions", n, inversions(b))
+		}
+		until(t, time.Minute, "they share", func() bool {
+			n := 0
+			for _, who := range db.Holders() {
+				if who == "two" {
+					n++
+				}
+			}
+			return n == 8
+		})
+		one.stop(t)
+		two.stop(t)
+	})
+}

@@ -56,7 +56,11 @@ func (p *Poller) claim(ctx context.Context, t int, view LeaseView, only []string
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil {
+		p.turn.doubt = true
 		return nil, 0, req.Limit, fmt.Errorf("claiming rows of %s: %w", p.tables[t].Relation(), err)
+	}
+	if claim.Fence != "" && !p.turn.doubt {
+		p.turn.fence = claim.Fence
 	}
 	batch = p.handOutLocked(t, claim, view, asked, began)
 	if len(claim.Rows) < req.Limit && only == nil {

@@ -38,8 +38,10 @@ type turnState struct {
 	loaded    bool
 	looked    time.Time
 	reclaimed time.Time
-	table     int // to be asked next
-	short     int // claims in a row that brought less than they asked for
+	fence     Fence // of the last claim that was answered
+	doubt     bool  // since then a claim was not: it may have been made all the same
+	table     int   // to be asked next
+	short     int   // claims in a row that brought less than they asked for
 
 	sweepState
 }
@@ -117,7 +119,7 @@ func (p *Poller) follow(ctx context.Context) (view LeaseView, wait time.Duration
 	}
 	moved := !p.turn.loaded || p.turn.version != view.Version
 	general := time.Since(p.turn.reclaimed) >= min(p.opt.ReclaimAfter/2, 15*time.Second)
-	if moved || general || len(view.Tenures) > 0 {
+	if moved || general || p.turn.doubt || len(view.Tenures) > 0 {
 		if err := p.reclaim(ctx, view, general); err != nil {
 			return view, 0, err
 		}

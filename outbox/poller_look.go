@@ -84,7 +84,7 @@ func (p *Poller) takeInLocked(rows [][]Unfinished, listed []HeldKey, mine []map[
 		old[key] = h.waiting
 		kept := []waiter(nil)
 		for _, w := range h.waiting {
-			if w.memory || w.stamp > stamp || mine[w.table][w.id] || p.under[w.table][w.id] != nil {
+			if w.memory || w.stamp > stamp || p.under[w.table][w.id] != nil {
 				kept = append(kept, w)
 			}
 		}
@@ -165,6 +165,7 @@ func (p *Poller) reclaim(ctx context.Context, view LeaseView, general bool) erro
 		}
 	}
 	p.leases.TenuresDone(view.Tenures)
+	p.turn.doubt = false
 	if total > 0 {
 		p.mu.Lock()
 		p.lookSoon = true
@@ -182,6 +183,15 @@ func (p *Poller) reclaims(view LeaseView, general bool) (list []Reclaim) {
 	}
 	if general {
 		list = append(list, Reclaim{Shards: view.Shards, OlderThan: p.opt.ReclaimAfter})
+	}
+	if p.turn.doubt && p.turn.fence != "" && view.Shards.Of > 0 {
+		// Whatever was claimed in our shards since the last claim that was answered, and
+		// is not under way here: the claim whose answer was lost.
+		r := Reclaim{Shards: view.Shards}
+		for _, shard := range view.Shards.Own {
+			r.Tenures = append(r.Tenures, Tenure{Shard: shard, From: string(p.turn.fence), Until: "infinity"})
+		}
+		list = append(list, r)
 	}
 	return list
 }

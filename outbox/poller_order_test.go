@@ -267,3 +267,31 @@ func TestShardsAreLetGoWhenTheyCannotBeRenewed(t *testing.T) {
 		one.kill()
 	})
 }
+
+// C60: the claim was made, and the connection died before its answer.
+func TestAClaimWhoseAnswerWasLostIsFoundAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		db, b := outboxfake.NewDB(), newBroker()
+		insert(db, "k", 5)
+		var lose atomic.Bool
+		p := start(t, db, b, setup{name: "one", after: func(op string) error {
+			if op == "claim" && lose.Swap(false) {
+				return errDown
+			}
+			return nil
+		}})
+		until(t, time.Second, "drained", drained(db))
+		lose.Store(true)
+		db.Insert(outboxfake.Row{ID: "theirs", Key: "theirs", Status: outboxfake.Processing, ProcessingAt: time.Now().Add(-time.Second)})
+		insert(db, "k", 3)
+		until(t, 5*time.Second, "published", func() bool { return len(b.ids("k")) == 8 })
+		if n := inversions(b); n != 0 || len(b.ids("")) != 8 {
+			t.Fatalf("%d deliveries of 8, %d inversions", len(b.ids("")), n)
+		}
+		if r := db.Row("theirs"); r.Status != outboxfake.Processing {
+			t.Fatalf("a foreign poller's claim is %+v", r)
+		}
+		p.stop(t)
+	})
+}

@@ -12,6 +12,9 @@ import (
 // snapshotLimit is the most ids of one table in one round of the sweep.
 const snapshotLimit = 10_000
 
+// sweepAgain is the time between rounds that find something.
+const sweepAgain = 200 * time.Millisecond
+
 // SweepResult is one round of the sweep.
 type SweepResult struct {
 	Pending int // rows that were pending and due when it began
@@ -27,9 +30,11 @@ type sweepState struct {
 	next     time.Time // when the next round is due
 	ids      [][]string
 	full     bool            // the snapshot has all there is
+	held     map[string]bool // keys that were held then: what is behind them is not in it
 	look     uint64          // the gate's, when this round looked at what holds keys
 	draining map[string]bool // keys that the gate holds and nothing else: what is behind them goes now
 	seen     map[string]bool // keys of which this round found rows
+	more     bool            // keys came free that the snapshot left out
 	seated   bool            // the shards were asked for
 	proof    event.Position  // where the log must be before they are
 	wholes   time.Time       // when parked events were last asked for
@@ -60,7 +65,7 @@ func (p *Poller) sweep(ctx context.Context, view LeaseView) (*event.Batch, time.
 		if wait := time.Until(p.turn.next); wait > 0 {
 			return nil, wait, nil
 		}
-		if err := p.snapshot(ctx); err != nil {
+		if err := p.snapshot(ctx, view); err != nil {
 			return nil, 0, err
 		}
 		if p.turn.seated { // otherwise another may have swept meanwhile: from the start
@@ -89,15 +94,27 @@ func (p *Poller) sweep(ctx context.Context, view LeaseView) (*event.Batch, time.
 }
 
 // snapshot notes what is pending, and waits until the log path is where the log ended then.
-func (p *Poller) snapshot(ctx context.Context) error {
+func (p *Poller) snapshot(ctx context.Context, view LeaseView) error {
 	p.say(event.StateStreaming, event.Condition{})
 	s := &p.turn.sweepState
 	s.began = time.Now()
 	s.result, s.full = SweepResult{}, true
 	s.ids = make([][]string, len(p.tables))
 	var at event.Position
+	// What is behind held keys stays out of it: it may be more than a snapshot takes.
+	req := Request{Shards: view.Shards, Limit: snapshotLimit}
+	p.mu.Lock()
+	req.Loose = p.looseLocked()
+	s.held = map[string]bool{}
+	for key, h := range p.ledger.keys {
+		if h.held() {
+			s.held[key] = true
+			req.Held = append(req.Held, key)
+		}
+	}
+	p.mu.Unlock()
 	for t, table := range p.tables {
-		ids, end, err := table.Pending(ctx, snapshotLimit)
+		ids, end, err := table.Pending(ctx, req)
 		if err != nil {
 			return fmt.Errorf("looking for pending rows of %s: %w", table.Relation(), err)
 		}
@@ -123,11 +140,17 @@ func (p *Poller) lookForSweep(ctx context.Context, view LeaseView) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s.draining, s.seen = map[string]bool{}, map[string]bool{}
+	s.more = false
 	for _, key := range p.gate.Keys() {
-		if h := p.ledger.keys[key]; h == nil || !h.held() && !h.blocked {
+		switch h := p.ledger.keys[key]; {
+		case h != nil && (h.held() || h.blocked):
+		case s.held[key]:
+			s.more = true // the next snapshot has what is behind it
+		default:
 			s.draining[key] = true
 		}
 	}
+	p.addHeadsLocked()
 	return nil
 }
 
@@ -146,6 +169,26 @@ func (p *Poller) takeSeat(ctx context.Context) error {
 	p.leases.Ask(WantAll)
 	p.turn.seated = true
 	return nil
+}
+
+// addHeadsLocked puts those whose turn it is before the snapshot. They were in the
+// hands of the log path, or of a table reader, and came back: the log brings them no more.
+func (p *Poller) addHeadsLocked() {
+	heads := make([][]string, len(p.tables))
+	for _, h := range p.ledger.keys {
+		if !h.held() {
+			continue
+		}
+		ids, inOrder := h.turn(time.Now(), p.opt.Batch)
+		for t := range heads {
+			if len(ids) > 0 && (!inOrder || h.waiting[0].table == t) {
+				heads[t] = append(heads[t], ids...)
+			}
+		}
+	}
+	for t, ids := range heads {
+		p.turn.ids[t] = append(ids, p.turn.ids[t]...)
+	}
 }
 
 // waitForLog waits for the log path, as long as it takes, or until Finish. Where that
@@ -222,8 +265,8 @@ func (p *Poller) endRound() {
 	}
 	s.phase = sweepResting
 	s.next = s.began.Add(p.opt.SweepEvery)
-	if s.result.Claimed > 0 && len(s.draining) > 0 || !s.full {
-		s.next = time.Time{} // more of the same keys may be behind
+	if s.result.Claimed > 0 || s.more || !s.full { // others may be behind those
+		s.next = s.began.Add(min(p.opt.SweepEvery, sweepAgain))
 	}
 	s.result.Took = time.Since(s.began)
 	if p.obs.Swept != nil {

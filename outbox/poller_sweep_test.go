@@ -64,7 +64,7 @@ func (l *logPath) run(ctx context.Context) {
 		if end == 0 {
 			l.mu.Lock()
 			if len(l.queue) == 0 {
-				l.passed = max(l.passed, l.table.End()) // a keepalive
+				l.passed = max(l.passed, l.table.End(), 1) // a keepalive
 			}
 			l.mu.Unlock()
 			select {
@@ -257,6 +257,32 @@ func TestWhatTheSweepFailsAtHoldsItsKeyInTheLogToo(t *testing.T) {
 		b.change(func(b *broker) { delete(b.missing, "late") })
 		until(t, time.Minute, "both are delivered", func() bool { return len(b.ids("k")) == 2 })
 		equal(t, b.ids("k"), []string{"k1", "k2"})
+		until(t, time.Minute, "the key is free", func() bool { return gate.Len() == 0 })
+		p.stop(t)
+		cancel()
+		wg.Wait()
+	})
+}
+
+// More rows wait behind a key than a snapshot takes.
+func TestRowsBehindHeldKeysNeverStarveTheOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		db, b, gate := outboxfake.NewDB(), newBroker(), outbox.NewGate()
+		park := &outboxfake.Parking{DB: db, Kind: outboxfake.ForzeRow}
+		behind := insert(db, "k", 12_000)
+		insert(db, "other", 1)
+		_ = park.Park(t.Context(), outbox.Parked{Relation: "public.outbox", Row: behind[0], EventID: "e" + behind[0], Key: "k", Error: "too large"})
+		gate.Hold("k")
+		log := newLogPath(db, b, gate, short)
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() { log.run(ctx) })
+		p := start(t, db, b, setup{name: "one", gate: gate, gear: log.gear(), delay: func() time.Duration { return 50 * time.Microsecond }})
+		until(t, 20*time.Second, "the other key", func() bool { return len(b.ids("other")) == 1 })
+		_, _ = park.Retry(ctx, []int64{1})
+		until(t, 5*time.Minute, "those behind", func() bool { return len(b.ids("k")) == 12_000 })
+		equal(t, b.ids("k"), behind)
 		until(t, time.Minute, "the key is free", func() bool { return gate.Len() == 0 })
 		p.stop(t)
 		cancel()

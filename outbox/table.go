@@ -57,10 +57,10 @@ type Table interface {
 	// says that there were more.
 	Unfinished(ctx context.Context, shards Shards, limit int) (rows []Unfinished, more bool, err error)
 
-	// Pending takes a snapshot of rows that are pending and due, in table order, at
-	// most limit, and then reads the end of the log: whatever the log brings of them, it
-	// brings at or below at.
-	Pending(ctx context.Context, limit int) (ids []string, at event.Position, err error)
+	// Pending takes a snapshot of rows that are pending and due, in table order, those that
+	// a claim would take (req.Only and req.Except do not matter), and then reads the end of
+	// the log: whatever the log brings of them, it brings at or below at.
+	Pending(ctx context.Context, req Request) (ids []string, at event.Position, err error)
 
 	// Requeue makes failed rows pending again: attempts 0, no error, due now.
 	Requeue(ctx context.Context, ids []string) (int, error)

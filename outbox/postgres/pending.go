@@ -5,18 +5,18 @@ import (
 	"strings"
 
 	"github.com/walrelay/walrelay/event"
+	"github.com/walrelay/walrelay/outbox"
 )
 
 // Pending takes a snapshot of rows that are pending and due, and then reads the end of the log.
 //
 // Two statements, in this order: what the first one sees was committed before
 // it, and so lies in the log below the position that the second one reads.
-func (t *Table) Pending(ctx context.Context, limit int) (ids []string, at event.Position, err error) {
-	if limit <= 0 {
-		limit = 1
-	}
+func (t *Table) Pending(ctx context.Context, req outbox.Request) (ids []string, at event.Position, err error) {
+	req.Limit = max(1, req.Limit)
+	req.Only, req.Except = nil, nil
 	var end event.LSN
-	s := t.pendingIDs(limit)
+	s := t.pendingIDs(&req)
 	s.row = func(v [][]byte) error { ids = append(ids, string(v[0])); return nil }
 	err = t.db.transact(ctx, "looking for pending rows of "+t.Relation(), append(t.pinned(s), statement{
 		sql: "select pg_catalog.pg_current_wal_insert_lsn()",
@@ -25,15 +25,20 @@ func (t *Table) Pending(ctx context.Context, limit int) (ids []string, at event.
 	return ids, event.AtLSN(lastEnd(end, t.l.walBlock, t.l.walSegment)), err
 }
 
-func (t *Table) pendingIDs(limit int) statement {
+func (t *Table) pendingIDs(req *outbox.Request) statement {
 	q := &query{}
-	n := q.arg(number(limit)) + "::pg_catalog.int8"
+	if nothing(req.Shards) {
+		req.Shards = outbox.Shards{}
+		req.Limit = 0
+	}
+	wanted := q.wanted(req)
+	n := q.arg(number(req.Limit)) + "::pg_catalog.int8"
 	if !t.l.states() {
-		return statement{args: q.args, sql: t.sql("SELECT t.{id} FROM {table} t WHERE " + t.l.isPending() + " ORDER BY " + t.l.order() + " LIMIT " + n)}
+		return statement{args: q.args, sql: t.sql("SELECT t.{id} FROM {table} t WHERE " + t.l.isPending() + wanted + " ORDER BY " + t.l.order() + " LIMIT " + n)}
 	}
 	h, o := t.l.handle(), t.l.ranks()
 	return statement{args: q.args, sql: t.sql("WITH RECURSIVE " + routes + strings.Join([]string{
-		"\nSELECT c." + h.names[0] + " ", t.l.perRoute(h.selected()+", "+o.selected(), "pending", t.l.dueKinds(), "", n), " ORDER BY ", o.of("c"), " LIMIT ", n,
+		"\nSELECT c." + h.names[0] + " ", t.l.perRoute(h.selected()+", "+o.selected(), "pending", t.l.dueKinds(), wanted, n), " ORDER BY ", o.of("c"), " LIMIT ", n,
 	}, ""))}
 }
 

@@ -111,3 +111,12 @@ func (db *DB) Holders() map[int]string {
 	}
 	return held
 }
+
+// Hold gives shards to a holder, as if it had taken them now.
+func (db *DB) Hold(holder string, ttl time.Duration, shards ...int) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	for _, n := range shards {
+		db.shards[n] = &lease{holder, time.Now(), time.Now().Add(ttl)}
+	}
+}

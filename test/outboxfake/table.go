@@ -214,9 +214,9 @@ func (t *Table) Claim(ctx context.Context, req outbox.Request) (*outbox.Claim, e
 	now := time.Now()
 	held, heads, loose, except, only := set(req.Held), set(req.Heads), set(req.Loose), set(req.Except), set(req.Only)
 	c := &outbox.Claim{}
+	var fence time.Time
 	if t.Kind.Claims {
-		t.fences++
-		c.Fence = outbox.Fence(fmt.Sprint("f", t.fences))
+		c.Fence, fence = t.fence()
 	}
 	for _, r := range t.order {
 		switch {
@@ -229,7 +229,7 @@ func (t *Table) Claim(ctx context.Context, req outbox.Request) (*outbox.Claim, e
 			continue
 		default:
 			if t.Kind.Claims {
-				r.Status, r.ProcessingAt = Processing, now
+				r.Status, r.ProcessingAt = Processing, fence
 				r.Fence = c.Fence
 			}
 			c.Rows = append(c.Rows, t.row(r))
@@ -290,12 +290,11 @@ func (t *Table) Renew(ctx context.Context, fence outbox.Fence, ids []string) (ou
 	defer t.linger("renew")
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.fences++
-	renewed := outbox.Fence(fmt.Sprint("f", t.fences))
+	renewed, now := t.fence()
 	var held []string
 	for _, id := range ids {
 		if r := t.rows[id]; r != nil && r.Status == Processing && r.Fence == fence {
-			r.ProcessingAt = time.Now()
+			r.ProcessingAt = now
 			r.Fence = renewed
 			held = append(held, id)
 		}
@@ -356,16 +355,18 @@ func (t *Table) Unfinished(ctx context.Context, shards outbox.Shards, limit int)
 	return list, false, t.leave("unfinished")
 }
 
-// Pending is a snapshot of what is pending and due, and then the end of the log.
-func (t *Table) Pending(ctx context.Context, limit int) (ids []string, at event.Position, err error) {
+// Pending is a snapshot of what a claim would take, and then the end of the log.
+func (t *Table) Pending(ctx context.Context, req outbox.Request) (ids []string, at event.Position, err error) {
 	if err := t.enter(ctx, "pending"); err != nil {
 		return nil, at, err
 	}
 	defer t.linger("pending")
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	held, heads, loose := set(req.Held), set(req.Heads), set(req.Loose)
 	for _, r := range t.order {
-		if r.Status == Pending && !r.Available.After(time.Now()) && len(ids) < limit {
+		passed := held[r.EffectiveKey()] && !loose[r.Route] && !heads[r.ID]
+		if r.Status == Pending && !r.Available.After(time.Now()) && in(req.Shards, r) && !passed && len(ids) < req.Limit {
 			ids = append(ids, r.ID)
 		}
 	}
@@ -505,7 +506,17 @@ func (t *Table) Retain(ctx context.Context, keep time.Duration, batch int) (res 
 	return res, t.leave("retain")
 }
 
+// fence is a time that no other claim has.
+func (db *DB) fence() (outbox.Fence, time.Time) {
+	db.fences++
+	at := time.Now().Add(time.Duration(db.fences))
+	return outbox.Fence(at.Format(time.RFC3339Nano)), at
+}
+
 func parse(s string) time.Time {
+	if s == "infinity" {
+		return time.Now().AddDate(100, 0, 0)
+	}
 	t, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {
 		panic(err)
