@@ -173,8 +173,9 @@ func (s *Server) SyncSlot(t testing.TB, slot string) {
 	s.Set(t, "sync_replication_slots", "on")
 	primary, conn := s.primary.Conn(t), s.Conn(t)
 	await(t, "the synced slot "+slot, func(ctx context.Context) (ok bool, err error) {
-		// It lets the slot's consumer move its restart_lsn and catalog_xmin.
-		if _, err := primary.Exec(ctx, "select pg_log_standby_snapshot()"); err != nil {
+		// It lets the slot's consumer move its restart_lsn and catalog_xmin; an idle one
+		// follows the log in strides of a megabyte.
+		if _, err := primary.Exec(ctx, "select pg_logical_emit_message(false, 'filler', repeat('x', 2000000)), pg_log_standby_snapshot()"); err != nil {
 			return false, err
 		}
 		err = conn.QueryRow(ctx, "select exists (select from pg_replication_slots where slot_name = $1 and synced and not temporary and invalidation_reason is null)", slot).Scan(&ok)
