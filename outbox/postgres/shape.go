@@ -67,7 +67,7 @@ func newShape(l *layout, extra []string) *shape {
 	if made := l.madeAt(); made != "" {
 		s.made = len(list)
 		// A double holds microseconds of our time exactly enough, and is cheaper than EXTRACT's numeric.
-		list = append(list, "(pg_catalog.date_part('epoch', t."+quote(made)+") * 1000000)::pg_catalog.int8")
+		list = append(list, "CASE WHEN pg_catalog.isfinite(t."+quote(made)+") THEN (pg_catalog.date_part('epoch', t."+quote(made)+") * 1000000)::pg_catalog.int8 END")
 	}
 	if l.states() && l.hasColumn(colAttempts) {
 		s.attempts = len(list)
