@@ -2,6 +2,7 @@
 
 GO      ?= go
 FUZZTIME ?= 30s
+CHAOSTIME ?= 10m
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 TOOL    := $(GO) tool -modfile=tools/go.mod
 # Runs go test and fails when a test is skipped; see tools/noskip.
@@ -16,7 +17,7 @@ UNIT        = $(filter-out $(INTEGRATION),$(ALL))
 RACE        = $(filter %/ack %/event %/ops %/relay %/publish %/slot %/stage %/inbox,$(ALL))
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build test test-unit test-integration race lint format fuzz bench demo clean
+.PHONY: help deps build test test-unit test-integration race lint format fuzz bench chaos demo clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +57,9 @@ fuzz: ## each fuzz target for FUZZTIME (default 30s)
 
 bench: deps ## measure against real servers
 	$(GO) run ./test/bench
+
+chaos: bin/noskip deps ## kill relays on the outbox table for CHAOSTIME (default 10m) instead of a minute
+	WALRELAY_TEST_CHAOS=$(CHAOSTIME) $(TEST) -count=1 -timeout 2h ./test/tablechaos
 
 demo: ## see it work: servers, an application, the relay, an account
 	CGO_ENABLED=0 GO=$(GO) $(GO) run ./test/demo
