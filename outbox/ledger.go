@@ -25,6 +25,7 @@ type keyState struct {
 	under   int    // rows under way
 	losses  uint64 // the tenancy's losses when the first of them was claimed
 	blocked bool   // one of them failed: those that were not sent yet stay behind
+	shut    bool   // one that was claimed was not handed out: no later one is, until all are back
 	passing bool   // they are heads, or rows behind an opened gate: the gate does not stop them
 
 	waiting []waiter // in table order
@@ -84,7 +85,7 @@ func (l *ledger) back(key string) bool {
 		h.blocked = false
 		l.blocked--
 	}
-	h.passing = false
+	h.passing, h.shut = false, false
 	l.tidy(key)
 	return true
 }

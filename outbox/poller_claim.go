@@ -73,7 +73,7 @@ func (p *Poller) claim(ctx context.Context, t int, view LeaseView, only []string
 func (p *Poller) excludeLocked(req *Request, now time.Time) heads {
 	asked := heads{}
 	for key, h := range p.ledger.keys {
-		if !h.held() && !h.blocked {
+		if !h.held() && !h.blocked && !h.shut {
 			continue
 		}
 		req.Held = append(req.Held, key)
@@ -150,7 +150,7 @@ func (p *Poller) enterLocked(e *entry, may bool, asked heads, losses uint64) boo
 		h.losses = losses
 	}
 	switch {
-	case !may || h.blocked || h.losses != losses:
+	case !may || h.blocked || h.shut || h.losses != losses:
 		may = false
 	case h.held():
 		may = (first || h.passing) && p.itsTurnLocked(asked[e.key], e)
@@ -163,7 +163,7 @@ func (p *Poller) enterLocked(e *entry, may bool, asked heads, losses uint64) boo
 		p.turn.seen[e.key] = true
 	}
 	if !may {
-		p.blockLocked(h) // later ones must not pass it
+		h.shut = true
 	}
 	return may
 }

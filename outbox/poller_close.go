@@ -24,7 +24,7 @@ func (p *Poller) closeEntryLocked(e *entry, lost bool, now time.Time) {
 		p.again = p.again || !p.over(e) && e.delay == 0
 		return
 	}
-	stood := h.held() || h.blocked
+	stood := h.held() || h.blocked || h.shut
 	switch {
 	case e.whole != nil:
 		p.closeWholeLocked(e, h, now)

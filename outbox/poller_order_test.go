@@ -295,3 +295,22 @@ func TestAClaimWhoseAnswerWasLostIsFoundAtOnce(t *testing.T) {
 		p.stop(t)
 	})
 }
+
+func TestAReclaimedRowNeverPassesOneThatIsLocked(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		db, b := outboxfake.NewDB(), newBroker()
+		var ids []string
+		for i := range 4 {
+			ids = append(ids, fmt.Sprint("k", i))
+			db.Insert(outboxfake.Row{ID: ids[i], Key: "k", Attempts: 1, Locked: i == 1})
+		}
+		p := start(t, db, b, setup{name: "one"})
+		time.Sleep(10 * time.Second)
+		equal(t, b.ids("k"), ids[:1])
+		db.Set("k1", func(r *outboxfake.Row) { r.Locked = false })
+		until(t, 10*time.Second, "drained", drained(db))
+		equal(t, b.ids("k"), ids)
+		p.stop(t)
+	})
+}

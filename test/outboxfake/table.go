@@ -31,6 +31,7 @@ type Row struct {
 	PublishedAt             time.Time
 	Seq                     int          // order in the table
 	Fence                   outbox.Fence // of the claim that has it
+	Locked                  bool         // by somebody's open transaction: claims skip it
 }
 
 // EffectiveKey is the key, or the event id.
@@ -221,7 +222,7 @@ func (t *Table) Claim(ctx context.Context, req outbox.Request) (*outbox.Claim, e
 	for _, r := range t.order {
 		switch {
 		case len(c.Rows) == req.Limit:
-		case r.Status != Pending || r.Available.After(now) || !in(req.Shards, r) || except[r.ID]:
+		case r.Status != Pending || r.Locked || r.Available.After(now) || !in(req.Shards, r) || except[r.ID]:
 			continue
 		case req.Only != nil && !only[r.ID]:
 			continue
