@@ -39,6 +39,7 @@ type poller struct {
 	retried  int
 	parked   int
 	reclaims int
+	lost     int
 }
 
 // setting says how a poller is made.
@@ -194,6 +195,7 @@ func (p *poller) observer() outbox.PollerObserver {
 	return outbox.PollerObserver{
 		Claimed:   func(rows int, _ time.Duration) { note(func() { p.claims = append(p.claims, rows) }) },
 		Settled:   func(_, retried, _, _, parked int) { note(func() { p.retried += retried; p.parked += parked }) },
+		Lost:      func(n int) { note(func() { p.lost += n }) },
 		Reclaimed: func(n int) { note(func() { p.reclaims += n }) },
 		State:     func(s event.State, _ event.Condition) { note(func() { p.states = append(p.states, s) }) },
 	}
