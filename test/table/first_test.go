@@ -3,9 +3,12 @@
 package table
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/walrelay/walrelay/test/kafkaserver"
 	"github.com/walrelay/walrelay/test/pgserver"
@@ -30,7 +33,12 @@ func states(t *testing.T, h *rig.House, want map[string]int) {
 	t.Helper()
 	rig.Eventually(t, fmt.Sprintf("rows %v", want), soon, func() error {
 		got := map[string]int{}
-		rows, err := h.PG.Conn(t, h.Database).Query(t.Context(), `select status, count(*)::int from outbox group by 1`)
+		conn, err := pgx.Connect(t.Context(), h.PG.URL(h.Database)) // a look may be one of hundreds
+		if err != nil {
+			return err
+		}
+		defer func() { _ = conn.Close(context.Background()) }()
+		rows, err := conn.Query(t.Context(), `select status, count(*)::int from outbox group by 1`)
 		if err != nil {
 			return err
 		}

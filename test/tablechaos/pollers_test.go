@@ -103,7 +103,12 @@ func allPublished(t *testing.T, h *rig.House) bool {
 // states says how many rows are in each.
 func states(t *testing.T, h *rig.House) (s string) {
 	t.Helper()
-	err := h.PG.Conn(t, h.Database).QueryRow(context.Background(),
+	conn, err := connect(h) // a look may be one of hundreds
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	err = conn.QueryRow(context.Background(),
 		`select coalesce(string_agg(status || ' ' || n, ', ' order by status), '') from (select status, count(*) n from public.outbox group by 1) s`).Scan(&s)
 	if err != nil {
 		t.Fatal(err)
