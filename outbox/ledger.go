@@ -44,8 +44,9 @@ type waiter struct {
 	table      int
 	due        time.Time // by our clock, a guess: the database decides
 	processing bool
-	memory     bool // the table cannot carry it: it is known here alone
-	misses     int  // claims that asked for it in vain
+	memory     bool  // the table cannot carry it: it is known here alone
+	fence      Fence // of the claim that it came back from, which may be a lock on it still
+	misses     int   // claims that asked for it in vain
 	stamp      uint64
 }
 

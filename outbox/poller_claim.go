@@ -211,13 +211,33 @@ func (p *Poller) missedLocked(t int, asked heads, claim *Claim, now time.Time) {
 		w.due = now.Add(p.opt.Interval)
 		// The database lists what waits for its next attempt; of what is known here alone
 		// nobody would tell that it was deleted.
-		if w.misses++; w.memory && w.misses >= 5 {
+		if !w.memory || p.fencedLocked(t, w.fence) {
+			continue
+		}
+		if w.misses++; w.misses >= missedMost {
 			delete(p.tried, w.id)
 			p.ledger.done(h, w.id)
 			p.ledger.tidy(key)
 			p.openLocked(key)
 		}
 	}
+}
+
+// missedMost is how often a row that only we know of may fail to come before it
+// counts as deleted.
+const missedMost = 10
+
+// fencedLocked: rows of the claim are under way still.
+func (p *Poller) fencedLocked(t int, f Fence) bool {
+	if f == "" {
+		return false
+	}
+	for _, e := range p.under[t] {
+		if e.fence == f {
+			return true
+		}
+	}
+	return false
 }
 
 // detach is a context that ends some time after ctx.

@@ -32,7 +32,7 @@ func (p *Poller) closeEntryLocked(e *entry, lost bool, now time.Time) {
 		p.ledger.done(h, e.id)
 		p.ledger.park(h)
 	case e.delay > 0:
-		p.ledger.wait(h, waiter{id: e.id, table: e.table, due: now.Add(e.delay), memory: true})
+		p.ledger.wait(h, waiter{id: e.id, table: e.table, due: now.Add(e.delay), memory: true, fence: e.fence})
 	case e.verdict == owed && e.outcome.Verdict == Retry:
 		delay := e.outcome.Delay
 		if lost {

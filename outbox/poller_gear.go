@@ -170,10 +170,11 @@ func (p *Poller) unguard() {
 	p.leases.Under(lowest)
 }
 
-// forgetOwnLocked drops what is known here alone: whoever has the shard now knows better.
+// forgetOwnLocked drops what is known here alone: whoever has the shard now knows
+// better. A row that a claim of ours still locks would be passed: it is kept.
 func (p *Poller) forgetOwnLocked() {
 	for _, h := range p.ledger.keys {
-		h.waiting = slices.DeleteFunc(h.waiting, func(w waiter) bool { return w.memory })
+		h.waiting = slices.DeleteFunc(h.waiting, func(w waiter) bool { return w.memory && !p.fencedLocked(w.table, w.fence) })
 	}
 	clear(p.tried)
 	for t := range p.resting {

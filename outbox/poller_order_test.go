@@ -18,7 +18,7 @@ import (
 func TestManyPollersKeepOneOrder(t *testing.T) {
 	t.Parallel()
 	for name, kind := range map[string]outbox.Traits{
-		"row": outboxfake.ForzeRow, "lease": outboxfake.ForzeLease, "basic": outboxfake.Basic,
+		"row": outboxfake.ForzeRow, "lease": outboxfake.ForzeLease, "basic": outboxfake.Basic, "lock": outboxfake.Debezium,
 	} {
 		for seed := range uint64(6) {
 			t.Run(fmt.Sprint(name, seed), func(t *testing.T) {
@@ -311,6 +311,25 @@ func TestAReclaimedRowNeverPassesOneThatIsLocked(t *testing.T) {
 		db.Set("k1", func(r *outboxfake.Row) { r.Locked = false })
 		until(t, 10*time.Second, "drained", drained(db))
 		equal(t, b.ids("k"), ids)
+		p.stop(t)
+	})
+}
+
+// Where a claim is a lock, a row that came back stays locked as long as the broker is
+// awaited for others of its claim.
+func TestARowThatIsLockedByItsOwnClaimIsNotTakenForDeleted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		db, b := outboxfake.NewDB(), newBroker()
+		b.missing["late"] = true
+		db.Insert(outboxfake.Row{ID: "k1", Key: "k", Route: "late"})
+		insert(db, "slow", 10)
+		p := start(t, db, b, setup{name: "one", kind: outboxfake.Debezium, opt: outbox.Options{Batch: 20, InFlight: 100}, delay: func() time.Duration { return 3 * time.Second }})
+		time.Sleep(5 * time.Second)
+		b.change(func(b *broker) { delete(b.missing, "late") })
+		insert(db, "k", 1)
+		until(t, 5*time.Minute, "drained", drained(db))
+		equal(t, b.ids("k"), []string{"k1", "r000012"})
 		p.stop(t)
 	})
 }

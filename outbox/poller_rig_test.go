@@ -387,6 +387,7 @@ func (p *process) kill() {
 	p.dead.Store(true)
 	p.cancel()
 	<-p.done
+	p.table.Disconnect()
 	if p.tenancy != nil {
 		p.leaseUp()
 		<-p.leased

@@ -30,6 +30,7 @@ type Row struct {
 	Available, ProcessingAt time.Time
 	PublishedAt             time.Time
 	Seq                     int          // order in the table
+	free                    bool         // released, and still locked by its claim
 	Fence                   outbox.Fence // of the claim that has it
 	Locked                  bool         // by somebody's open transaction: claims skip it
 }
@@ -49,7 +50,7 @@ type DB struct {
 	order  []*Row
 	seq    int
 	end    event.LSN
-	fences int
+	claims int
 	parked []outbox.Parked
 	nextID int64
 	shards map[int]*lease
@@ -147,13 +148,16 @@ type Table struct {
 	After func(op string) error
 	// Slow, when set, is called after a statement took effect and before its answer arrives.
 	Slow func(op string)
+
+	fences []outbox.Fence // of its claims, where they are locks
 }
 
-// ForzeRow, ForzeLease and Basic are the traits of the presets.
+// ForzeRow, ForzeLease, Basic and Debezium are the traits of the presets.
 var (
 	ForzeRow   = outbox.Traits{States: true, Retries: true, Claims: true}
 	ForzeLease = outbox.Traits{States: true, Retries: true}
 	Basic      = outbox.Traits{States: true}
+	Debezium   = outbox.Traits{States: true, Claims: true}
 )
 
 // Relation is the table's name.
@@ -218,6 +222,9 @@ func (t *Table) Claim(ctx context.Context, req outbox.Request) (*outbox.Claim, e
 	var fence time.Time
 	if t.Kind.Claims {
 		c.Fence, fence = t.fence()
+		if t.locks() {
+			t.fences = append(t.fences, c.Fence)
+		}
 	}
 	for _, r := range t.order {
 		switch {
@@ -277,10 +284,44 @@ func (t *Table) Settle(ctx context.Context, outcomes []outbox.Outcome) (lost []i
 		case outbox.Failed:
 			r.Status, r.Error = Failed, o.Error
 		case outbox.Released:
-			r.Status, r.ProcessingAt = Pending, time.Time{}
+			if r.free = t.locks(); !r.free {
+				r.Status, r.ProcessingAt = Pending, time.Time{}
+			}
 		}
 	}
+	if t.locks() {
+		t.unlock()
+	}
 	return lost, t.leave("settle")
+}
+
+// locks: a claim is an open transaction that locks its rows.
+func (t *Table) locks() bool { return t.Kind.Claims && !t.Kind.Retries }
+
+// Disconnect ends the process's transactions: what it has locked is free.
+func (t *Table) Disconnect() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, r := range t.order {
+		if t.locks() && r.Status == Processing && slices.Contains(t.fences, r.Fence) {
+			r.Status, r.ProcessingAt, r.free = Pending, time.Time{}, false
+		}
+	}
+}
+
+// unlock ends the transactions in which every row has its outcome.
+func (t *Table) unlock() {
+	open := map[outbox.Fence]bool{}
+	for _, r := range t.order {
+		if r.Status == Processing && !r.free {
+			open[r.Fence] = true
+		}
+	}
+	for _, r := range t.order {
+		if r.Status == Processing && !open[r.Fence] {
+			r.Status, r.ProcessingAt, r.free = Pending, time.Time{}, false
+		}
+	}
 }
 
 // Renew puts claims under a new fence.
@@ -509,8 +550,8 @@ func (t *Table) Retain(ctx context.Context, keep time.Duration, batch int) (res 
 
 // fence is a time that no other claim has.
 func (db *DB) fence() (outbox.Fence, time.Time) {
-	db.fences++
-	at := time.Now().Add(time.Duration(db.fences))
+	db.claims++
+	at := time.Now().Add(time.Duration(db.claims))
 	return outbox.Fence(at.Format(time.RFC3339Nano)), at
 }
 
