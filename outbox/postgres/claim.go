@@ -45,7 +45,17 @@ func (t *Table) pinned(s ...statement) []statement {
 	if !t.l.claimIndex() {
 		return s
 	}
-	return append([]statement{{sql: byIndex}}, s...)
+	pins := []statement{{sql: byIndex}}
+	if t.l.orderIndex() {
+		pins = append(pins, statement{sql: "select pg_catalog.set_config('enable_incremental_sort', 'off', true)"})
+	}
+	return append(pins, s...)
+}
+
+// orderIndex says whether the table has an index that gives pending rows in table order
+// throughout, so that nothing at all is to be sorted.
+func (l *layout) orderIndex() bool {
+	return l.indexed(append([]string{l.schema.Columns[event.Route], l.schema.Columns[event.Status], l.schema.Columns[event.AvailableAt]}, l.orderNames()...)...)
 }
 
 // claimIndex says whether the table has an index that claims can walk.

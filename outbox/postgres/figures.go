@@ -64,7 +64,7 @@ func (t *Table) count(state, more string, n *int64) statement {
 
 // oldest is the age in microseconds of the oldest row that is not published.
 func (t *Table) oldest(made string) statement {
-	const age = "SELECT coalesce(GREATEST((EXTRACT(epoch FROM pg_catalog.clock_timestamp() - pg_catalog.min(x.m)) * 1000000)::pg_catalog.int8, 0), 0) FROM ("
+	const age = "SELECT coalesce(GREATEST((EXTRACT(epoch FROM pg_catalog.clock_timestamp() - pg_catalog.min(x.m) FILTER (WHERE pg_catalog.isfinite(x.m))) * 1000000)::pg_catalog.int8, 0), 0) FROM ("
 	limit := strconv.Itoa(sample)
 	if !t.l.states() {
 		return statement{sql: t.sql(age + "SELECT " + made + " AS m FROM {table} t WHERE " + t.l.isPending() + t.front() + " LIMIT " + limit + ") x")}

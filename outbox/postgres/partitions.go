@@ -17,7 +17,7 @@ const partitionLockTimeout = "500ms"
 // partitionsOf lists the partitions of a range with the end of the range; not the default
 // partition, which has none. endless: there is one without an upper bound, which is the newest.
 const partitionsOf = `SELECT p.relname, n.nspname, p.until, p.endless FROM (
- SELECT c.relname, c.relnamespace, pg_catalog.substring(pg_catalog.pg_get_expr(c.relpartbound, c.oid) FROM 'TO \(''([^'']+)''\)$') AS until,
+ SELECT c.relname, c.relnamespace, pg_catalog.substring(pg_catalog.pg_get_expr(c.relpartbound, c.oid), 'TO \(''([^'']+)''\)$') AS until,
         pg_catalog.pg_get_expr(c.relpartbound, c.oid) LIKE '% TO (MAXVALUE)' AS endless
    FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid
   WHERE i.inhparent = $1::pg_catalog.oid AND NOT i.inhdetachpending) p

@@ -54,10 +54,18 @@ func (l *layout) keySQL() string {
 func (l *layout) order() string { return strings.Join(l.orderColumns(), ", ") }
 
 func (l *layout) orderColumns() []string {
+	by := l.orderNames()
+	for i := range by {
+		by[i] = "t." + quote(by[i])
+	}
+	return by
+}
+
+func (l *layout) orderNames() []string {
 	var by []string
 	add := func(name string) {
 		if l.hasColumn(name) {
-			by = append(by, "t."+quote(name))
+			by = append(by, name)
 		}
 	}
 	id := l.schema.Columns[event.RowID]
@@ -67,13 +75,13 @@ func (l *layout) orderColumns() []string {
 		add(colCreatedAt)
 	case event.Basic:
 		if l.hasColumn(colSeq) {
-			return []string{"t." + quote(colSeq), "t." + quote(id)}
+			return []string{colSeq, id}
 		}
 		add(l.schema.Columns[event.OccurredAt])
 	default:
 		add(l.schema.Columns[event.OccurredAt])
 	}
-	return append(by, "t."+quote(id))
+	return append(by, id)
 }
 
 // madeAt is the column that says when a row was made; empty: the table does not know.

@@ -1,0 +1,223 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/walrelay/walrelay/event"
+	"github.com/walrelay/walrelay/outbox"
+	"github.com/walrelay/walrelay/test/pgserver"
+)
+
+func TestClaimersBesideEachOtherTakeEachRowOnce(t *testing.T) {
+	t.Parallel()
+	everyVersion(t, func(t *testing.T, srv *pgserver.Server) {
+		for _, isolation := range []string{"read committed", "repeatable read", "serializable"} {
+			h := newHouse(t, srv, event.Forze, forzeTable, nil)
+			const rows = 3000
+			h.insert(1, rows, 100)
+			h.exec(fmt.Sprintf(`alter database %s set default_transaction_isolation = '%s'`, h.name, isolation))
+			var (
+				wg    sync.WaitGroup
+				mu    sync.Mutex
+				taken = map[string]int{}
+			)
+			for range 3 {
+				table, _ := h.another(event.Forze, nil)
+				wg.Go(func() {
+					for {
+						c, err := table.Claim(h.ctx(), outbox.Request{Limit: 50})
+						if err != nil {
+							t.Errorf("%s: claim: %v", isolation, err)
+							return
+						}
+						if len(c.Rows) == 0 {
+							return
+						}
+						outcomes := make([]outbox.Outcome, len(c.Rows))
+						mu.Lock()
+						for i := range c.Rows {
+							taken[c.Rows[i].ID]++
+							outcomes[i] = outbox.Outcome{ID: c.Rows[i].ID, Fence: c.Fence}
+						}
+						mu.Unlock()
+						if !slices.IsSortedFunc(c.Rows, func(a, b outbox.Row) int { return int(a.Event.CommitMicros - b.Event.CommitMicros) }) {
+							t.Errorf("%s: a claim is not in table order", isolation)
+						}
+						if lost, err := table.Settle(h.ctx(), outcomes); err != nil || len(lost) > 0 {
+							t.Errorf("%s: lost %d: %v", isolation, len(lost), err)
+						}
+					}
+				})
+			}
+			wg.Wait()
+			for row, n := range taken {
+				if n != 1 {
+					t.Fatalf("%s: row %s was taken %d times", isolation, row, n)
+				}
+			}
+			if got := h.ask(`select count(*)::text from public.outbox where status = 'published' and attempts = 0 and published_at is not null`); got != fmt.Sprint(rows) {
+				t.Fatalf("%s: %s rows are published", isolation, got)
+			}
+		}
+	})
+}
+
+func TestMarksAndOutcomesInAnyOrderNeverDeadlock(t *testing.T) {
+	t.Parallel()
+	everyVersion(t, func(t *testing.T, srv *pgserver.Server) {
+		h := newHouse(t, srv, event.Forze, forzeTable, nil)
+		const rows = 400
+		h.insert(1, rows, 10)
+		var wg sync.WaitGroup
+		marked := make([]outbox.Marked, 4)
+		for w := range marked {
+			wg.Go(func() {
+				marks := make([]outbox.Mark, rows)
+				for i := range marks {
+					n := i + 1
+					if w%2 == 1 {
+						n = rows - i
+					}
+					marks[i].ID = id(n)
+				}
+				for range 5 {
+					m, err := h.Mark(h.ctx(), marks)
+					if err != nil {
+						t.Errorf("mark: %v", err)
+						return
+					}
+					marked[w].Pending += m.Pending
+				}
+			})
+		}
+		wg.Wait()
+		if n := marked[0].Pending + marked[1].Pending + marked[2].Pending + marked[3].Pending; n != rows {
+			t.Fatalf("%d of %d rows were marked", n, rows)
+		}
+	})
+}
+
+func TestAnEmptyClaimMeansThatNothingIsFree(t *testing.T) {
+	t.Parallel()
+	everyVersion(t, func(t *testing.T, srv *pgserver.Server) {
+		h := newHouse(t, srv, event.Forze, forzeTable, nil)
+		h.insert(1, 30, 10)
+		foreign, err := srv.Conn(t, h.name).Begin(h.ctx())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := foreign.Exec(h.ctx(), `select from public.outbox where hlc <= 20 for update`); err != nil {
+			t.Fatal(err)
+		}
+		same(t, "beside locks", rowIDs(h.claim(outbox.Request{Limit: 5})), ids(21, 25))
+		if err := foreign.Rollback(h.ctx()); err != nil {
+			t.Fatal(err)
+		}
+		same(t, "later", rowIDs(h.claim(outbox.Request{Limit: 5})), ids(1, 5))
+	})
+}
+
+func TestAnOutcomeFindsARowThatMovedMeanwhile(t *testing.T) {
+	t.Parallel()
+	everyVersion(t, func(t *testing.T, srv *pgserver.Server) {
+		h := newHouse(t, srv, event.Forze, forzeTable, nil)
+		h.insert(1, 2, 2)
+		c := h.claim(outbox.Request{Limit: 1})
+		foreign, err := srv.Conn(t, h.name).Begin(h.ctx())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := foreign.Exec(h.ctx(), `update public.outbox set traceparent = 'x'`); err != nil {
+			t.Fatal(err)
+		}
+		settled := make(chan []int)
+		go func() {
+			lost, err := h.Settle(h.ctx(), []outbox.Outcome{{ID: id(1), Fence: c.Fence}})
+			if err != nil {
+				t.Error(err)
+			}
+			settled <- lost
+		}()
+		marked := make(chan outbox.Marked)
+		go func() {
+			m, err := h.Mark(h.ctx(), []outbox.Mark{{ID: id(2)}})
+			if err != nil {
+				t.Error(err)
+			}
+			marked <- m
+		}()
+		h.until("two wait", `select (count(*) = 2)::text from pg_locks where not granted`)
+		if err := foreign.Commit(h.ctx()); err != nil {
+			t.Fatal(err)
+		}
+		if lost := <-settled; len(lost) != 0 {
+			t.Fatal("the outcome is lost")
+		}
+		if m := <-marked; m.Pending != 1 && len(m.Unseen) != 1 { // the caller calls again
+			t.Fatalf("marked %+v", m)
+		}
+		h.wantRow(1, "published attempts=0 published_at processing_at")
+	})
+}
+
+// until asks until the answer is true.
+func (h *house) until(what, sql string) {
+	h.t.Helper()
+	for began := time.Now(); h.ask(sql) != "true"; {
+		if time.Since(began) > 30*time.Second {
+			h.t.Fatalf("%s: not within 30 s", what)
+		}
+	}
+}
+
+func TestABrokenConnectionIsRemade(t *testing.T) {
+	t.Parallel()
+	everyVersion(t, func(t *testing.T, srv *pgserver.Server) {
+		h := newHouse(t, srv, event.Forze, forzeTable, nil)
+		h.insert(1, 4, 4)
+		h.claim(outbox.Request{Limit: 1})
+		h.exec(`select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`)
+		h.until("they are gone", `select (count(*) = 1)::text from pg_stat_activity where datname = current_database()`)
+		_, err := h.Claim(h.ctx(), outbox.Request{Limit: 1})
+		if event.ClassOf(err) != event.Retry {
+			t.Fatalf("want a retry, got %v", err)
+		}
+		same(t, "the next call", rowIDs(h.claim(outbox.Request{Limit: 1})), []string{id(2)})
+		if err := h.db.Close(h.ctx()); err != nil {
+			t.Fatal(err)
+		}
+		var e *event.Error
+		if _, err := h.Claim(h.ctx(), outbox.Request{Limit: 1}); !errors.As(err, &e) || e.Class != event.Retry {
+			t.Fatalf("after the end: %v", err)
+		}
+	})
+}
+
+func TestALockThatDoesNotComeIsARetryAndLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	srv := pgserver.Shared(t, pgserver.V18)
+	h := newHouse(t, srv, event.Forze, forzeTable, nil)
+	h.insert(1, 2, 2)
+	foreign, err := srv.Conn(t, h.name).Begin(h.ctx())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := foreign.Exec(h.ctx(), `select from public.outbox where hlc = 2 for update`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Mark(h.ctx(), []outbox.Mark{{ID: id(1)}, {ID: id(2)}}); event.ClassOf(err) != event.Retry {
+		t.Fatalf("want a retry after %s, got %v", lockTimeout, err)
+	}
+	h.wantRow(1, "pending attempts=0")
+	if err := foreign.Rollback(h.ctx()); err != nil {
+		t.Fatal(err)
+	}
+	if m := h.mark(outbox.Mark{ID: id(1)}, outbox.Mark{ID: id(2)}); m.Pending != 2 {
+		t.Fatalf("marked %+v", m)
+	}
+}
