@@ -10,8 +10,8 @@ import (
 // errLeft means that the relay left the stream so that the server can stop.
 var errLeft error = &event.Error{
 	Class: event.Retry, Anchor: "server-stopping",
-	What:   "the relay left the stream of a server that is shutting down, because Kafka does not acknowledge what the server waits for",
-	Remedy: "nothing is lost: it goes on when the server is back; look at the broker",
+	What:   "the relay left the stream of a server that is shutting down, because what the server waits for is not acknowledged by Kafka or cannot be marked any more",
+	Remedy: "nothing is lost: it goes on when the server is back; if it repeats without a shutdown, look at the broker",
 }
 
 // tick sends what is due and watches the wire.
@@ -56,10 +56,13 @@ func (w *wire) tick() error {
 // leaveStoppingServer ends the session when the server shuts down and waits for
 // a confirmation that cannot be given, because the broker does not acknowledge.
 func (w *wire) leaveStoppingServer(confirmed event.LSN) error {
-	stopping := w.s.serverStopping.Load()
+	stopping, limit := w.s.serverStopping.Load(), leaveAfter
+	if w.s.opt.claims() {
+		limit = leaveMarksAfter // a server that refuses connections takes no marks either
+	}
 	switch {
-	case stopping != 0 && w.now.Sub(time.Unix(0, stopping)) >= leaveAfter,
-		w.insistent >= 10 && w.now.Sub(w.insistentSince) >= leaveAfter:
+	case stopping != 0 && w.now.Sub(time.Unix(0, stopping)) >= limit,
+		w.insistent >= 10 && w.now.Sub(w.insistentSince) >= limit:
 		if confirmed < w.edge.received || w.edge.inTx {
 			return errLeft
 		}

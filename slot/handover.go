@@ -115,6 +115,7 @@ func (w *wire) asksForReply() {
 		w.insistent, w.insistentSince = 0, w.now
 	}
 	w.insistent++
+	w.s.insists.Store(w.insistent >= 2)
 }
 
 // handOver gives frames to the reader's side; the slab gets a user for them.

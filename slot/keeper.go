@@ -221,12 +221,15 @@ func (k *keeper) settle(ctx context.Context, closing bool) {
 }
 
 // settleUnwritten is for a server that shuts down: it waits for its end of the
-// log to be confirmed and takes no statement any more. What is acknowledged is
-// then confirmed without a marker; the next start knows such an end of the log
-// by the shutdown checkpoint that stands there.
+// log to be confirmed and takes no statement any more. That end, and no place
+// before it, is confirmed without a marker once everything is acknowledged: the next
+// start knows it by the shutdown checkpoint that stands there. A place before the end would
+// look like a slot that somebody else moved.
 func (k *keeper) settleUnwritten() {
-	if k.s.serverStopping.Load() != 0 {
-		k.s.settled.Store(max(k.s.safe.Load(), k.s.settled.Load()))
+	s := k.s
+	safe := s.safe.Load()
+	if s.serverStopping.Load() != 0 && s.insists.Load() && safe >= s.received.Load() {
+		s.settled.Store(max(safe, s.settled.Load()))
 	}
 }
 

@@ -22,6 +22,8 @@ const (
 	// leaveAfter is how long the relay stays in the stream of a server that wants
 	// to stop while events are still unacknowledged.
 	leaveAfter = 5 * time.Second
+	// leaveMarksAfter is the same where rows are marked before a position is confirmed.
+	leaveMarksAfter = time.Second
 )
 
 // wire is the pump's view of one session.

@@ -118,6 +118,7 @@ func (s *Stream) session(ctx context.Context) error {
 		return err
 	}
 	s.aborted.Store(nil)
+	s.insists.Store(false)
 	s.streaming.Store(true)
 	s.began.Store(true)
 	defer s.streaming.Store(false)

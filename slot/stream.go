@@ -66,6 +66,7 @@ type Stream struct {
 	streamed       atomic.Bool           // the last session lasted for a while
 	began          atomic.Bool           // a session began: what is known of the slot is old
 	aborted        atomic.Pointer[error] // ends the session: what the keeper found
+	insists        atomic.Bool           // the server asks again although it was answered: its last act
 	serverStopping atomic.Int64          // unix nanoseconds since when the server refuses connections; 0: it does not
 	replyAsked     atomic.Bool
 	nudged         atomic.Bool // the server is to be asked where it is
