@@ -62,6 +62,10 @@ func (p *Poller) claim(ctx context.Context, t int, view LeaseView, only []string
 	if claim.Fence != "" && !p.turn.doubt {
 		p.turn.fence = claim.Fence
 	}
+	for i := range claim.Rows {
+		_, head := asked[claim.Rows[i].Key]
+		p.turn.moving = p.turn.moving || head
+	}
 	batch = p.handOutLocked(t, claim, view, asked, began)
 	if len(claim.Rows) < req.Limit && only == nil {
 		p.missedLocked(t, asked, claim, time.Now())
@@ -77,6 +81,7 @@ func (p *Poller) excludeLocked(req *Request, now time.Time) heads {
 			continue
 		}
 		req.Held = append(req.Held, key)
+		p.turn.moving = p.turn.moving || h.under > 0
 		if ids, inOrder := h.turn(now, p.opt.Batch); len(ids) > 0 {
 			asked[key] = queue{ids, inOrder}
 			req.Heads = append(req.Heads, ids...)

@@ -41,7 +41,8 @@ type turnState struct {
 	fence     Fence // of the last claim that was answered
 	doubt     bool  // since then a claim was not: it may have been made all the same
 	table     int   // to be asked next
-	short     int   // claims in a row that brought less than they asked for
+	short     int   // claims in a row that brought less than there was room for
+	moving    bool  // a claim passed over keys that are held by rows under way: others of them will come
 
 	sweepState
 }
@@ -71,6 +72,7 @@ func (p *Poller) step(ctx context.Context) (*event.Batch, time.Duration, error) 
 		// Writers go on: what is pending now came after the log began.
 		return p.caughtUp()
 	}
+	p.turn.moving = false
 	for range p.tables {
 		t := p.turn.table
 		p.turn.table = (t + 1) % len(p.tables)
@@ -78,8 +80,11 @@ func (p *Poller) step(ctx context.Context) (*event.Batch, time.Duration, error) 
 		if err != nil {
 			return nil, 0, err
 		}
-		if p.turn.short++; rows == room {
+		switch {
+		case rows == room:
 			p.turn.short = 0
+		case !p.turn.moving:
+			p.turn.short++
 		}
 		if batch != nil {
 			return batch, 0, nil
@@ -88,10 +93,15 @@ func (p *Poller) step(ctx context.Context) (*event.Batch, time.Duration, error) 
 			return nil, 0, nil // all of them were released: again
 		}
 	}
-	if p.gear.Kind == GearCatchUp {
+	switch {
+	case p.gear.Kind != GearCatchUp:
+		return nil, p.idleFor(), nil
+	case !p.turn.moving:
 		return p.caughtUp()
+	case p.busy():
+		return nil, p.opt.Interval, nil
 	}
-	return nil, p.idleFor(), nil
+	return nil, 0, nil // what held the keys came back meanwhile
 }
 
 // follow takes over what the tenancy says: nothing is claimed before what was left
