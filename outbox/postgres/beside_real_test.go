@@ -143,22 +143,17 @@ func TestAnOutcomeFindsARowThatMovedMeanwhile(t *testing.T) {
 			}
 			settled <- lost
 		}()
-		marked := make(chan outbox.Marked)
-		go func() {
-			m, err := h.Mark(h.ctx(), []outbox.Mark{{ID: id(2)}})
-			if err != nil {
-				t.Error(err)
-			}
-			marked <- m
-		}()
-		h.until("two wait", `select (count(*) = 2)::text from pg_locks where not granted`)
+		// A mark does not wait: the row is to be asked for again.
+		if m := h.mark(outbox.Mark{ID: id(2)}); len(m.Unseen) != 1 {
+			t.Fatalf("marked %+v, want it to come again", m)
+		}
 		if err := foreign.Commit(h.ctx()); err != nil {
 			t.Fatal(err)
 		}
 		if lost := <-settled; len(lost) != 0 {
 			t.Fatal("the outcome is lost")
 		}
-		if m := <-marked; m.Pending != 1 && len(m.Unseen) != 1 { // the caller calls again
+		if m := h.mark(outbox.Mark{ID: id(2)}); m.Pending != 1 {
 			t.Fatalf("marked %+v", m)
 		}
 		h.wantRow(1, "published attempts=0 published_at processing_at")
@@ -198,11 +193,12 @@ func TestABrokenConnectionIsRemade(t *testing.T) {
 	})
 }
 
-func TestALockThatDoesNotComeIsARetryAndLeavesNothingBehind(t *testing.T) {
+func TestALockThatDoesNotComeIsARetryAndHoldsUpNoOtherRow(t *testing.T) {
 	t.Parallel()
 	srv := pgserver.Shared(t, pgserver.V18)
 	h := newHouse(t, srv, event.Forze, forzeTable, nil)
 	h.insert(1, 2, 2)
+	c := h.claim(outbox.Request{Limit: 2})
 	foreign, err := srv.Conn(t, h.name).Begin(h.ctx())
 	if err != nil {
 		t.Fatal(err)
@@ -210,14 +206,17 @@ func TestALockThatDoesNotComeIsARetryAndLeavesNothingBehind(t *testing.T) {
 	if _, err := foreign.Exec(h.ctx(), `select from public.outbox where hlc = 2 for update`); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Mark(h.ctx(), []outbox.Mark{{ID: id(1)}, {ID: id(2)}}); event.ClassOf(err) != event.Retry {
-		t.Fatalf("want a retry after %s, got %v", lockTimeout, err)
+	both := []outbox.Outcome{{ID: id(1), Fence: c.Fence}, {ID: id(2), Fence: c.Fence}}
+	if _, err := h.Settle(h.ctx(), both); event.ClassOf(err) != event.Retry {
+		t.Fatalf("want a retry after %s, got %v", lockPatience, err)
 	}
-	h.wantRow(1, "pending attempts=0")
+	h.wantRow(1, "published attempts=0 published_at processing_at")
+	h.wantRow(2, "processing attempts=0 processing_at")
 	if err := foreign.Rollback(h.ctx()); err != nil {
 		t.Fatal(err)
 	}
-	if m := h.mark(outbox.Mark{ID: id(1)}, outbox.Mark{ID: id(2)}); m.Pending != 2 {
-		t.Fatalf("marked %+v", m)
+	if lost, err := h.Settle(h.ctx(), both); err != nil || len(lost) != 0 {
+		t.Fatalf("the same call again: lost %v, %v", lost, err)
 	}
+	h.wantRow(2, "published attempts=0 published_at processing_at")
 }

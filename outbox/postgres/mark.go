@@ -79,7 +79,7 @@ func (t *Table) Mark(ctx context.Context, marks []outbox.Mark) (outbox.Marked, e
 		case isThere && !open:
 			m.Settled++
 		case isThere, !now.sees(marks[i].Xid):
-			m.Unseen = append(m.Unseen, i) // it became visible since, or is not yet
+			m.Unseen = append(m.Unseen, i) // it became visible since, or is not yet, or somebody held its lock
 		default:
 			m.Absent++
 		}
@@ -113,7 +113,7 @@ func (t *Table) marking(marks []outbox.Mark, of []int, v outbox.Verdict) stateme
 		}
 	}
 	h := t.l.place()
-	return statement{args: q.args, sql: t.sql("WITH " + h.byID(unnest(arrays...)+" u ("+names+")", guard, carried) + ", " + t.done(v, set, "l") +
+	return statement{args: q.args, sql: t.sql("WITH " + h.byID(unnest(arrays...)+" u ("+names+")", guard, carried, skipLocked) + ", " + t.done(v, set, "l") +
 		" WHERE " + h.same("l") + " RETURNING l.n, l.old)\nSELECT d.old, pg_catalog.array_agg(d.n) FROM done d GROUP BY d.old")}
 }
 

@@ -184,8 +184,8 @@ func (h handle) locked(source, order, match, guard, carry, skip string) string {
 const skipLocked = " SKIP LOCKED"
 
 // byID is locked for a source with a column id.
-func (h handle) byID(source, guard, carry string) string {
-	return h.locked(source, "u.id", "t.{id} = u.id", guard, carry, "")
+func (h handle) byID(source, guard, carry, skip string) string {
+	return h.locked(source, "u.id", "t.{id} = u.id", guard, carry, skip)
 }
 
 // idOrder orders a source of handles by the id.

@@ -82,7 +82,7 @@ func (t *Table) Requeue(ctx context.Context, ids []string) (int, error) {
 	var count int64
 	err := t.db.transact(ctx, "requeueing rows of "+t.Relation(), statement{sql: byIndex}, statement{
 		count: &count, args: [][]byte{array(ids)},
-		sql: t.sql("WITH " + h.byID("pg_catalog.unnest($1::{id_type}[]) u (id)", "t.{status} = 'failed'", "") +
+		sql: t.sql("WITH " + h.byID("pg_catalog.unnest($1::{id_type}[]) u (id)", "t.{status} = 'failed'", "", "") +
 			"UPDATE {table} t SET " + set + " FROM l WHERE " + h.same("l")),
 	})
 	return int(count), err

@@ -27,7 +27,7 @@ func (t *Table) Renew(ctx context.Context, fence outbox.Fence, ids []string) (re
 		}
 		s.args = append(s.args, text(string(fence)))
 		s.sql = t.sql("WITH " + h.byID("pg_catalog.unnest($1::{id_type}[]) u (id)",
-			`t.{status} = 'processing' AND t."processing_at" = $2::`+t.l.columns[colProcessingAt].typ, "") +
+			`t.{status} = 'processing' AND t."processing_at" = $2::`+t.l.columns[colProcessingAt].typ, "", "") +
 			`UPDATE {table} t SET "processing_at" = (SELECT pg_catalog.clock_timestamp()) FROM l WHERE ` + h.same("l") + ` RETURNING t.{id}, t."processing_at"`)
 	} else {
 		s.sql = t.sql("SELECT t.{id}, ''::pg_catalog.text FROM {table} t WHERE t.{id} = ANY ($1::{id_type}[]) AND " + t.l.isPending())

@@ -2,8 +2,10 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/walrelay/walrelay/event"
 	"github.com/walrelay/walrelay/outbox"
@@ -27,14 +29,49 @@ func (t *Table) Settle(ctx context.Context, outcomes []outbox.Outcome) (lost []i
 			all = append(all, i)
 		}
 	}
-	// A row that somebody else changed in that very moment is missed; not twice.
-	for range 2 {
-		if lost, err = t.write(ctx, outcomes, all); err != nil || len(lost) == 0 {
+	// Rows that somebody holds the lock of are passed over and come again: an application
+	// that locks rows in another order than ours would meet us in a deadlock.
+	began := time.Now()
+	for wait := shortestWait; ; wait = min(2*wait, longestWait) {
+		missed, err := t.write(ctx, outcomes, all)
+		if err != nil {
 			return nil, err
 		}
-		all = lost
+		gone, held, err := t.sift(ctx, outcomes, missed)
+		lost = append(lost, gone...)
+		if err != nil || len(held) == 0 {
+			slices.Sort(lost)
+			return lost, err
+		}
+		if time.Since(began) > lockPatience {
+			return nil, &event.Error{
+				Class: event.Retry, Anchor: anchorTable,
+				What: fmt.Sprintf("outcomes of %d rows cannot be written to %s: somebody has held their locks for %s", len(held), t.Relation(), lockPatience),
+			}
+		}
+		all = held
+		if err := pause(ctx, wait); err != nil {
+			return nil, err
+		}
 	}
-	return t.trulyLost(ctx, outcomes, lost)
+}
+
+// lockPatience is how long rows may stay locked by somebody before it is said. The
+// caller asks again; what was written stays so.
+const lockPatience = 5 * time.Second
+
+// The pauses between two looks at rows that somebody holds the lock of.
+const shortestWait, longestWait = 2 * time.Millisecond, 200 * time.Millisecond
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // write writes some of the outcomes and answers which of them it missed.
@@ -164,7 +201,7 @@ func (t *Table) settlement(v outbox.Verdict, outcomes []outbox.Outcome, of []int
 		return statement{args: q.args, sql: t.sql("WITH " + t.done(v, set, source) + " WHERE t.{id} = l.id AND (" + guard + ") = l.yes" + numbersDone)}
 	}
 	h := t.l.place()
-	return statement{args: q.args, sql: t.sql("WITH " + h.byID(source, guard, carried) + ", " + t.done(v, set, "l") + " WHERE " + h.same("l") + numbersDone)}
+	return statement{args: q.args, sql: t.sql("WITH " + h.byID(source, guard, carried, skipLocked) + ", " + t.done(v, set, "l") + " WHERE " + h.same("l") + numbersDone)}
 }
 
 // numbersDone answers in one row which outcomes were written: thousands of small rows
@@ -207,29 +244,36 @@ func (t *Table) publishedSet() string {
 	return set
 }
 
-// trulyLost takes those out whose outcome was written after all: by this very call, when
-// it is repeated because the first answer was lost with the connection. The fence
-// stays in a row that was published or failed.
-func (t *Table) trulyLost(ctx context.Context, outcomes []outbox.Outcome, lost []int) ([]int, error) {
-	if !t.claimsRows() {
-		return lost, nil
+// sift tells apart why outcomes were missed. gone: the claim is not ours any more.
+// held: it is, and somebody held the row's lock. In neither are those that were written after
+// all, by this very call when it is repeated because the first answer was lost with the
+// connection: the fence stays in a row that was published or failed.
+func (t *Table) sift(ctx context.Context, outcomes []outbox.Outcome, missed []int) (gone, held []int, err error) {
+	if !t.claimsRows() || len(missed) == 0 {
+		return missed, nil, nil // under a lease nothing is passed over
 	}
-	ids, fences := make([]string, len(lost)), make([]string, len(lost))
-	for n, i := range lost {
+	ids, fences := make([]string, len(missed)), make([]string, len(missed))
+	for n, i := range missed {
 		ids[n], fences[n] = outcomes[i].ID, string(outcomes[i].Fence)
 	}
 	ours := map[string]string{}
-	err := t.db.transact(ctx, "looking for lost claims in "+t.Relation(), statement{sql: byIndex}, statement{
+	err = t.db.transact(ctx, "looking for lost claims in "+t.Relation(), statement{sql: byIndex}, statement{
 		sql: t.sql(`SELECT t.{id}, t.{status} FROM ` + unnest("$1::{id_type}[]", "$2::"+t.l.columns[colProcessingAt].typ+"[]") + ` u (id, fence)
- JOIN {table} t ON t.{id} = u.id AND t."processing_at" = u.fence WHERE t.{status} IN ('published', 'failed')`),
+ JOIN {table} t ON t.{id} = u.id AND t."processing_at" = u.fence WHERE t.{status} IN ('processing', 'published', 'failed')`),
 		args: [][]byte{array(ids), array(fences)},
 		row:  func(v [][]byte) error { ours[string(v[0])] = string(v[1]); return nil },
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return slices.DeleteFunc(lost, func(i int) bool {
-		s := ours[outcomes[i].ID]
-		return s == "published" && outcomes[i].Verdict == outbox.Published || s == "failed" && outcomes[i].Verdict == outbox.Failed
-	}), nil
+	for _, i := range missed {
+		switch s, v := ours[outcomes[i].ID], outcomes[i].Verdict; {
+		case s == "processing":
+			held = append(held, i)
+		case s == "published" && v == outbox.Published, s == "failed" && v == outbox.Failed:
+		default:
+			gone = append(gone, i)
+		}
+	}
+	return gone, held, nil
 }
