@@ -79,36 +79,47 @@ func tooManyUnfinished(t Table, limit int) error {
 // takeInLocked makes the ledger say what was read, except for what is newer in it.
 func (p *Poller) takeInLocked(rows [][]Unfinished, listed []HeldKey, mine []map[string]bool, stamp uint64) {
 	now := time.Now()
-	old := make(map[string][]waiter)
+	old := make(map[string][]waiter) // as it was, by key
+	was := make(map[rowRef]waiter)
+	newer := make(map[rowRef]bool) // what is known here is newer than what was read
 	for key, h := range p.ledger.keys {
 		old[key] = h.waiting
-		kept := []waiter(nil)
 		for _, w := range h.waiting {
-			if w.memory || w.stamp > stamp || p.under[w.table][w.id] != nil {
-				kept = append(kept, w)
-			}
+			was[w.ref()] = w
+			newer[w.ref()] = w.memory || w.stamp > stamp || p.under[w.table][w.id] != nil
 		}
-		h.waiting = kept
+		h.waiting = nil
 		if h.stamp <= stamp {
 			h.listed, h.parked, h.heads = false, false, nil
 		}
 	}
+	// The order is the table's, also for what is known better here: it was listed too.
 	for t := range rows {
 		for _, r := range rows[t] {
-			if p.isLooseLocked(r.Route) || mine[t][r.ID] || p.under[t][r.ID] != nil {
+			ref := rowRef{t, r.ID}
+			before, known := was[ref]
+			w := waiter{id: r.ID, table: t, processing: r.Processing, due: now.Add(p.opt.Interval)}
+			switch {
+			case newer[ref]:
+				w = before
+				newer[ref] = false
+			case p.isLooseLocked(r.Route) || mine[t][r.ID] || p.under[t][r.ID] != nil:
 				continue
+			case r.Due:
+				w.due = now
+			case known && !before.processing:
+				w.due = before.due
 			}
 			h := p.ledger.get(r.Key)
-			if h.find(r.ID) >= 0 {
-				continue
-			}
-			w := waiter{id: r.ID, table: t, processing: r.Processing, due: now.Add(p.opt.Interval)}
-			if r.Due {
-				w.due = now
-			} else if was := find(old[r.Key], r.ID); was != nil && !was.processing {
-				w.due = was.due
-			}
 			h.waiting = append(h.waiting, w)
+		}
+	}
+	for key, list := range old {
+		for _, w := range list {
+			if newer[w.ref()] {
+				h := p.ledger.get(key)
+				h.waiting = append(h.waiting, w)
+			}
 		}
 	}
 	for _, k := range listed {
@@ -132,14 +143,13 @@ func (p *Poller) takeInLocked(rows [][]Unfinished, listed []HeldKey, mine []map[
 	}
 }
 
-func find(list []waiter, id string) *waiter {
-	for i := range list {
-		if list[i].id == id {
-			return &list[i]
-		}
-	}
-	return nil
+// rowRef names a row of one of the tables.
+type rowRef struct {
+	table int
+	id    string
 }
+
+func (w *waiter) ref() rowRef { return rowRef{w.table, w.id} }
 
 // reclaim gives abandoned claims back: of the shards' dead holders at once, others
 // when they are old enough.

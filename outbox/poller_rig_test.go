@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -29,6 +30,7 @@ type broker struct {
 type delivery struct {
 	key, id string
 	at      time.Time
+	by      string // the process
 }
 
 func newBroker() *broker { return &broker{missing: map[string]bool{}, poison: map[string]bool{}} }
@@ -66,6 +68,7 @@ func (b *broker) times(id string) (at []time.Time) {
 // package publish does.
 type lanes struct {
 	b      *broker
+	name   string
 	desk   outbox.Desk
 	result func(event.Ticket, error)
 	delay  func() time.Duration
@@ -159,7 +162,7 @@ func (l *lanes) one(it *laneItem) error {
 		return l.park(it, &event.Error{Class: event.Poison, What: "too large"})
 	}
 	l.b.mu.Lock()
-	l.b.log = append(l.b.log, delivery{string(it.rec.Key), id, time.Now()})
+	l.b.log = append(l.b.log, delivery{string(it.rec.Key), id, time.Now(), l.name})
 	l.b.mu.Unlock()
 	l.wait(l.delay())
 	if l.dead.Load() {
@@ -317,7 +320,7 @@ func start(t *testing.T, db *outboxfake.DB, b *broker, s setup) *process {
 	p.poller = outbox.NewPoller([]outbox.Table{p.table}, p.tenancy, parking, s.gate, s.opt, s.gear, p.n.observer())
 
 	pub := newLanes(b, s.delay, &p.dead, s.room)
-	pub.desk = p.poller
+	pub.desk, pub.name = p.poller, s.name
 	turned := false
 	feed := relay.Feed{Name: s.name, Router: rowRouter{loose}, Open: func() (relay.Source, error) {
 		if turned && s.next != nil {
@@ -385,9 +388,9 @@ func (p *process) stop(t *testing.T) {
 func (p *process) kill() {
 	p.ended = true
 	p.dead.Store(true)
+	p.table.Disconnect()
 	p.cancel()
 	<-p.done
-	p.table.Disconnect()
 	if p.tenancy != nil {
 		p.leaseUp()
 		<-p.leased
@@ -413,7 +416,10 @@ func drained(db *outboxfake.DB) func() bool {
 }
 
 // inversions counts deliveries of a key whose first delivery came after a later row's first.
-func inversions(b *broker) (n int) {
+func inversions(b *broker) (n int) { return len(inverted(b)) }
+
+// inverted lists the keys of such deliveries.
+func inverted(b *broker) (keys []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	last := map[string]string{}
@@ -424,11 +430,24 @@ func inversions(b *broker) (n int) {
 		}
 		seen[d.id] = true
 		if d.id < last[d.key] {
-			n++
+			keys = append(keys, d.key)
 		}
 		last[d.key] = max(last[d.key], d.id)
 	}
-	return n
+	return keys
+}
+
+// history is what came of a key, for people.
+func (b *broker) history(key string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var s strings.Builder
+	for _, d := range b.log {
+		if d.key == key {
+			fmt.Fprintf(&s, "%s %s by %s\n", d.at.Format("15:04:05.000000"), d.id, d.by)
+		}
+	}
+	return s.String()
 }
 
 func insert(db *outboxfake.DB, key string, n int) (ids []string) {

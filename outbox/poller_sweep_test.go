@@ -101,7 +101,7 @@ func (l *logPath) deliver(r *outboxfake.Row) {
 		_ = l.park.Park(context.Background(), parked)
 		return
 	}
-	l.b.change(func(b *broker) { b.log = append(b.log, delivery{r.Key, r.ID, time.Now()}) })
+	l.b.change(func(b *broker) { b.log = append(b.log, delivery{r.Key, r.ID, time.Now(), "the log"}) })
 	time.Sleep(l.lag())
 	if _, err := l.table.Mark(context.Background(), []outbox.Mark{{ID: r.ID}}); err != nil {
 		panic(err)
