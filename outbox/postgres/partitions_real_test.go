@@ -116,7 +116,7 @@ func TestAPartitionThatGotARowMeanwhileStays(t *testing.T) {
 				}
 				done <- r
 			}()
-			h.until("the lock is waited for", `select (count(*) > 0)::text from pg_locks where not granted`)
+			h.until("the lock is waited for", `select (count(*) > 0)::text from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)
 			if err := foreign.Commit(h.ctx()); err != nil {
 				t.Fatal(err)
 			}
