@@ -55,17 +55,20 @@ func updatesAndDeletes(t *testing.T, v pgserver.Version, after string) {
 		}
 	}
 	step(1, insert)
+	// Below the start line the table is asked, and a row that somebody calls published
+	// is left out: from here on the relay has it behind itself.
+	tb.k.ConsumeN(t, 1, soon, tb.Topic)
 	step(1, `update public.outbox set traceparent = 'touched'`+byNumber)
 	step(2, insert)
 	step(2, `update public.outbox set status = 'published', published_at = now()`+byNumber)
 	step(3, insert)
 	step(3, `delete from public.outbox`+byNumber)
 	step(4, insert, `delete from public.outbox`+byNumber)
-	step(5, insert)
-	step(5, insert+` on conflict (id) do update set traceparent = 'again'`)
+	// In one transaction: a row that was published and deleted meanwhile would be new.
+	step(5, insert, insert+` on conflict (id) do update set traceparent = 'again'`)
 	step(6, insert, `update public.outbox set traceparent = 'touched'`+byNumber)
 	step(7, insert)
-	records := tb.k.ConsumeN(t, 7, soon, tb.Topic)
+	tb.k.ConsumeN(t, 7, soon, tb.Topic)
 	want := `select '0'::text`
 	switch after {
 	case "mark":
@@ -76,7 +79,7 @@ func updatesAndDeletes(t *testing.T, v pgserver.Version, after string) {
 	}
 	tb.becomes(t, "0", soon, want)
 	stopAll(t, r)
-	records = tb.k.Consume(t, tb.Topic)
+	records := tb.k.Consume(t, tb.Topic)
 	var got []string
 	for _, r := range records {
 		var n int

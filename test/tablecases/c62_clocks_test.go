@@ -64,7 +64,7 @@ func wrongClocks(t *testing.T, v pgserver.Version, skews []time.Duration) {
 	}
 }
 
-var logTime = regexp.MustCompile(`"ts":"([^"]+)"`)
+var logTime = regexp.MustCompile(`"time":"([^"]+)"`)
 
 // logClock is how far the relay's clock is ahead, as its first line shows it.
 func logClock(t *testing.T, r *rig.Relay) time.Duration {

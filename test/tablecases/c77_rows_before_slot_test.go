@@ -7,6 +7,7 @@ package tablecases
 // on its way.
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -50,7 +51,7 @@ func TestC77KillsOnTheWayLoseNothing(t *testing.T) {
 		const kills = 6
 		for i := range kills {
 			r := tb.Start(t)
-			progress(t, r, time.Duration(i)*100*time.Millisecond)
+			tb.progress(t, r, time.Duration(i)*100*time.Millisecond)
 			r.Kill()
 			tb.fill(t, 50, 20, 5)
 		}
@@ -64,11 +65,11 @@ func TestC77KillsOnTheWayLoseNothing(t *testing.T) {
 }
 
 // progress waits until the relay has published something, and a little longer.
-func progress(t *testing.T, r *rig.Relay, longer time.Duration) {
+func (tb *table) progress(t *testing.T, r *rig.Relay, longer time.Duration) {
 	t.Helper()
 	rig.Eventually(t, "progress", soon, func() error {
-		if st, err := r.Status(); err != nil || st.Sources[0].Events.Published == 0 {
-			return errNotYet
+		if publishedBy(t, r) == 0 {
+			return errors.New(tb.ask(t, countBy))
 		}
 		return nil
 	})

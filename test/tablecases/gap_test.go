@@ -45,7 +45,7 @@ func (tb *table) halts(t *testing.T, words ...string) *rig.Relay {
 	t.Helper()
 	before := len(tb.k.Consume(t, tb.Topic))
 	r := tb.Start(t)
-	body := r.WaitNotReady(readyWithin, words[0])
+	body := r.WaitNotReady(readyWithin, `"state": "halted"`)
 	contains(t, "the reason", body, words...)
 	if after := len(tb.k.Consume(t, tb.Topic)); after != before {
 		t.Errorf("beside a gap the relay published %d records", after-before)
