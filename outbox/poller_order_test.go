@@ -230,8 +230,7 @@ func TestShardsAreLetGoWhenTheyCannotBeRenewed(t *testing.T) {
 		db, b := outboxfake.NewDB(), newBroker()
 		insert(db, "k", 100)
 		var cut atomic.Bool
-		var one *process
-		one = start(t, db, b, setup{name: "one", delay: func() time.Duration { return time.Second }, before: func(string) error {
+		one := start(t, db, b, setup{name: "one", delay: func() time.Duration { return time.Second }, before: func(string) error {
 			if cut.Load() {
 				return errDown
 			}

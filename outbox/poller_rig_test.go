@@ -471,16 +471,6 @@ func equal(t *testing.T, got, want []string) {
 
 var errDown = &event.Error{Class: event.Retry, What: "connection reset"}
 
-func passing(n int, ops ...string) func(string) error {
-	var count atomic.Int64
-	return func(op string) error {
-		if slices.Contains(ops, op) && count.Add(1) <= int64(n) {
-			return errDown
-		}
-		return nil
-	}
-}
-
 var errHalt = errors.New("a fault that nobody knows")
 
 func contextOf(t *testing.T) (context.Context, context.CancelFunc) {
