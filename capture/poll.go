@@ -206,6 +206,7 @@ func (s *pollSource) prepareCatchUp(ctx context.Context) error {
 		}
 	}
 }
+
 func (s *pollSource) Finish() {
 	s.stopOnce.Do(func() { close(s.stop) })
 	s.Poller.Finish()

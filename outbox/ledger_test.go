@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -19,12 +20,12 @@ func TestALookKeepsTheOrderOfRowsThatWait(t *testing.T) {
 	stamp := p.ledger.stamp
 	rows := [][]Unfinished{{{ID: "r0", Key: "k"}, {ID: "r1", Key: "k"}, {ID: "r2", Key: "k", Processing: true}, {ID: "r3", Key: "k", Due: true}}}
 	p.takeInLocked(rows, nil, []map[string]bool{{"r2": true}}, stamp)
-	got := ""
+	var got strings.Builder
 	for _, w := range h.waiting {
-		got += w.id + " "
+		got.WriteString(w.id + " ")
 	}
-	if got != "r0 r1 r2 r3 " || !h.waiting[1].due.Equal(later) {
-		t.Fatalf("waiting are %s", got)
+	if got.String() != "r0 r1 r2 r3 " || !h.waiting[1].due.Equal(later) {
+		t.Fatalf("waiting are %s", got.String())
 	}
 	if h.waiting[2].processing {
 		t.Fatal("a row of our own counts as somebody else's")

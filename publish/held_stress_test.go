@@ -198,7 +198,9 @@ func heldStorm(t *testing.T, seed uint64) {
 				case 1: // somebody else holds a key, at any moment
 					s.mu.Lock()
 					key := fmt.Sprintf("s%d-k%d", src, rng.IntN(5))
-					s.behind[key] = s.behind[key]
+					if _, held := s.behind[key]; !held {
+						s.behind[key] = nil
+					}
 					s.mu.Unlock()
 				}
 			}

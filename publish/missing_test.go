@@ -112,7 +112,8 @@ func TestNothingIsGivenBackWhileTheBrokerIsAway(t *testing.T) {
 			r := newRig(t)
 			d := r.parking()
 			d.takes = true
-			hits, over := func() int { return 1 }, func() {}
+			hits := func() int { return 1 }
+			var over func()
 			if err != nil {
 				fault := r.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Err: err, Topic: "missing", Count: -1})
 				hits, over = fault.Hits, fault.Remove

@@ -105,8 +105,10 @@ func TestUnfinishedRowsAreThoseTriedAndThoseInHand(t *testing.T) {
 			t.Fatal(more, err)
 		}
 		want := []outbox.Unfinished{
-			{ID: id(2), Key: "k2", Route: "route2", Processing: true, Due: true}, {ID: id(3), Key: "k3", Route: "route0"},
-			{ID: id(5), Key: "k1", Route: "route2", Due: true}, {ID: id(6), Key: "k2", Route: "route0", Processing: true, Due: true},
+			{ID: id(2), Key: "k2", Route: "route2", Processing: true, Due: true},
+			{ID: id(3), Key: "k3", Route: "route0"},
+			{ID: id(5), Key: "k1", Route: "route2", Due: true},
+			{ID: id(6), Key: "k2", Route: "route0", Processing: true, Due: true},
 		}
 		if !slices.Equal(rows, want) {
 			t.Fatalf("got %+v", rows)

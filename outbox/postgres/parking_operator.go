@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/walrelay/walrelay/event"
 	"github.com/walrelay/walrelay/outbox"
@@ -17,15 +18,16 @@ func (k *Parking) List(ctx context.Context, f outbox.ParkedFilter) ([]outbox.Par
 		f.Limit = listLimit
 	}
 	q := &query{}
-	where := "e.owner = " + q.arg(text(k.db.o.Owner)) + "::pg_catalog.text AND e.id > " + q.arg(number(f.After)) + "::pg_catalog.int8"
+	var where strings.Builder
+	where.WriteString("e.owner = " + q.arg(text(k.db.o.Owner)) + "::pg_catalog.text AND e.id > " + q.arg(number(f.After)) + "::pg_catalog.int8")
 	for column, value := range map[string]string{
 		"key": plain(f.Key), "route": plain(f.Route), "event_id": plain(f.EventID), "state": string(f.State),
 	} {
 		if value != "" {
-			where += " AND e." + column + " = " + q.arg(text(value)) + "::pg_catalog.text"
+			where.WriteString(" AND e." + column + " = " + q.arg(text(value)) + "::pg_catalog.text")
 		}
 	}
-	sql := `SELECT ` + entryColumns + ` FROM ` + k.table + ` e WHERE ` + where + ` ORDER BY e.id LIMIT ` + q.arg(number(f.Limit)) + `::pg_catalog.int8`
+	sql := `SELECT ` + entryColumns + ` FROM ` + k.table + ` e WHERE ` + where.String() + ` ORDER BY e.id LIMIT ` + q.arg(number(f.Limit)) + `::pg_catalog.int8`
 	return k.entries(ctx, "listing parked events", statement{sql: sql, args: q.args})
 }
 

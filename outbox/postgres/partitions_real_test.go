@@ -14,11 +14,12 @@ import (
 
 // partitionedTable has a partition for each of five days from 2026-01-01, and a default one.
 func partitionedTable() string {
-	ddl := strings.NewReplacer("primary key default", "default", ", unique (outbox_route, event_id))", ", primary key (created_at, id)) partition by range (created_at)").Replace(forzeTable)
+	var ddl strings.Builder
+	ddl.WriteString(strings.NewReplacer("primary key default", "default", ", unique (outbox_route, event_id))", ", primary key (created_at, id)) partition by range (created_at)").Replace(forzeTable))
 	for d := 1; d <= 5; d++ {
-		ddl += fmt.Sprintf(`create table public.day%d partition of public.outbox for values from ('2026-01-0%d 00:00+00') to ('2026-01-0%d 00:00+00');`, d, d, d+1)
+		ddl.WriteString(fmt.Sprintf(`create table public.day%d partition of public.outbox for values from ('2026-01-0%d 00:00+00') to ('2026-01-0%d 00:00+00');`, d, d, d+1))
 	}
-	return ddl + `create table public.rest partition of public.outbox default; create index on public.outbox (id);`
+	return ddl.String() + `create table public.rest partition of public.outbox default; create index on public.outbox (id);`
 }
 
 // fill makes a row a day; the 6th goes to the default partition.

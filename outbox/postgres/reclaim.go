@@ -67,7 +67,8 @@ func (t *Table) Requeue(ctx context.Context, ids []string) (int, error) {
 	if !t.l.states() {
 		return 0, t.l.lacks("has no state failed, so that nothing can be requeued", "see the parked events instead: walrelay parked list")
 	}
-	set := "{status} = 'pending'" + t.noClaim()
+	var set strings.Builder
+	set.WriteString("{status} = 'pending'" + t.noClaim())
 	for _, c := range []struct{ column, value string }{
 		{t.l.schema.Columns[event.PublishedAt], "NULL"},
 		{colLastError, "NULL"},
@@ -75,7 +76,7 @@ func (t *Table) Requeue(ctx context.Context, ids []string) (int, error) {
 		{t.l.schema.Columns[event.AvailableAt], "NULL"},
 	} {
 		if t.l.hasColumn(c.column) {
-			set += ", " + quote(c.column) + " = " + c.value
+			set.WriteString(", " + quote(c.column) + " = " + c.value)
 		}
 	}
 	h := t.l.handle()
@@ -83,7 +84,7 @@ func (t *Table) Requeue(ctx context.Context, ids []string) (int, error) {
 	err := t.db.transact(ctx, "requeueing rows of "+t.Relation(), statement{sql: byIndex}, statement{
 		count: &count, args: [][]byte{array(ids)},
 		sql: t.sql("WITH " + h.byID("pg_catalog.unnest($1::{id_type}[]) u (id)", "t.{status} = 'failed'", "", "") +
-			"UPDATE {table} t SET " + set + " FROM l WHERE " + h.same("l")),
+			"UPDATE {table} t SET " + set.String() + " FROM l WHERE " + h.same("l")),
 	})
 	return int(count), err
 }
