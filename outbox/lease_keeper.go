@@ -114,7 +114,7 @@ func (t *Tenancy) renew(ctx context.Context) (again bool, err error) {
 			lost++
 		}
 	}
-	t.own, t.members, t.others = state.Own, max(1, state.Members), state.Others
+	t.own, t.members, t.rank, t.others = state.Own, max(1, state.Members), state.Rank, state.Others
 	t.tenures = append(t.tenures, state.Tenures...)
 	t.until.Store(int64(began.Sub(t.base) + t.ttl - margin(t.ttl)))
 	moved := t.leaveLocked()
@@ -159,7 +159,9 @@ func (t *Tenancy) leave(ctx context.Context) error {
 // records that are just being sent.
 func margin(ttl time.Duration) time.Duration { return min(ttl/5, time.Second) }
 
-// shareLocked is how many shards this process should hold.
+// shareLocked is how many shards this process should hold. What is left over when
+// all have the same goes to the first by name, one each: with five members every one
+// of them has a part of sixteen.
 func (t *Tenancy) shareLocked() int {
 	switch {
 	case t.want == WantNone:
@@ -167,7 +169,11 @@ func (t *Tenancy) shareLocked() int {
 	case t.want == WantAll || t.members < 2:
 		return t.of
 	}
-	return (t.of + t.members - 1) / t.members
+	share := t.of / t.members
+	if t.rank < t.of%t.members {
+		share++
+	}
+	return share
 }
 
 // leaveLocked chooses the shards to be given back: the highest of those beyond the

@@ -53,6 +53,7 @@ type Tenancy struct {
 	want    LeaseWant
 	joined  bool // counted among the members, so that their number is known
 	members int
+	rank    int // among them
 	others  []string
 	failure error
 	changed chan struct{}

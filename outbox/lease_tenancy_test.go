@@ -75,6 +75,26 @@ func TestMembersShareFairlyAsTheyComeAndGo(t *testing.T) {
 	})
 }
 
+func TestNoMemberIsLeftWithoutAPart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		db := outboxfake.NewDB()
+		var all []*member
+		for _, name := range []string{"e", "a", "c", "b", "d"} {
+			all = append(all, join(t, db, name, outbox.WantShare))
+		}
+		until(t, 15*time.Second, "five share sixteen parts", func() bool {
+			sum := 0
+			for _, m := range all {
+				if sum += m.own(); m.own() < 3 || m.own() > 4 {
+					return false
+				}
+			}
+			return sum == 16
+		})
+	})
+}
+
 func TestAHolderLetsGoBeforeTheDatabaseDoes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -45,6 +45,8 @@ type LeaseState struct {
 	// Tenures of those that were taken from somebody who did not release them.
 	Tenures []Tenure
 	Members int
+	// Rank of the holder among the members: how many have a lesser name.
+	Rank int
 	// Others names the holders of the other shards, for messages to people.
 	Others []string
 }

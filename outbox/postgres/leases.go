@@ -138,6 +138,9 @@ func enter(state *outbox.LeaseState, unit, holder, me string, of int) error {
 	switch {
 	case strings.HasPrefix(unit, unitMember):
 		state.Members++
+		if unit < unitMember+me {
+			state.Rank++
+		}
 	case holder != me:
 		if !slices.Contains(state.Others, holder) {
 			state.Others = append(state.Others, holder)

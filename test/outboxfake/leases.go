@@ -64,9 +64,12 @@ func (l *Leases) Renew(ctx context.Context, holder string, ttl time.Duration, re
 	if first := l.shards[0]; req.All && (first == nil || first.holder != holder) {
 		delete(l.alive, holder)
 	}
-	for _, until := range l.alive {
+	for name, until := range l.alive {
 		if until.After(now) {
 			s.Members++
+			if name < holder {
+				s.Rank++
+			}
 		}
 	}
 	for n := range req.Of {
