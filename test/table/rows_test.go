@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/walrelay/walrelay/test/oracle"
 	"github.com/walrelay/walrelay/test/rig"
 )
 
@@ -70,4 +71,13 @@ func numbers(records []*kgo.Record) map[string]string {
 		byKey[string(rec.Key)] = strings.TrimSpace(fmt.Sprintf("%s %d", byKey[string(rec.Key)], payload.N))
 	}
 	return byKey
+}
+
+// commits are events for the oracle: those numbered from 1 to n, of the key that of names.
+func commits(n int, of func(n int) string) []oracle.Commit {
+	list := make([]oracle.Commit, n)
+	for i := range list {
+		list[i] = oracle.Commit{EventID: eventID(i + 1), Route: "orders", Key: of(i + 1), Seq: int64(i + 1)}
+	}
+	return list
 }
