@@ -295,10 +295,12 @@ func ReplaceSlot(ctx context.Context, conn *pgx.Conn, o Options) (Marker, error)
 func makeSlot(ctx context.Context, conn *pgx.Conn, o Options, version int) (Marker, error) {
 	doing := o.scene("making slot " + o.Slot)
 	// The slot waits for transactions that are running now: no time limit but the caller's.
-	if _, err := conn.Exec(ctx, "set statement_timeout = 0"); err != nil {
-		return Marker{}, Classify(err, doing)
+	for _, limit := range []string{"statement_timeout", "lock_timeout"} {
+		if _, err := conn.Exec(ctx, "set "+limit+" = 0"); err != nil {
+			return Marker{}, Classify(err, doing)
+		}
+		defer func() { _, _ = conn.Exec(ctx, "reset "+limit) }()
 	}
-	defer func() { _, _ = conn.Exec(ctx, "reset statement_timeout") }()
 	var text string
 	if err := conn.QueryRow(ctx, slotDDL(o, version)).Scan(&text); err != nil {
 		var pg *pgconn.PgError

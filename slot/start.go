@@ -198,10 +198,11 @@ func (s *Stream) startAt(ctx context.Context, conn *pgx.Conn, facts Facts, print
 		if err != nil {
 			return Start{}, err
 		}
-		if marker != nil && marker.Publication != "" && marker.Publication != print {
+		start, err := Judge(marker, facts) // another cluster has another publication, too: that is said first
+		if err == nil && marker != nil && marker.Publication != "" && marker.Publication != print {
 			return Start{}, changedPublication(s.opt, marker.Confirmed)
 		}
-		return Judge(marker, facts)
+		return start, err
 	}
 	if known.SystemID != facts.SystemID || known.Timeline != facts.Timeline {
 		// Another server behind the name. What is under way belongs to a log that
