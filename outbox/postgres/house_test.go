@@ -72,11 +72,11 @@ func (h *house) another(preset event.Preset, change func(o *Options)) (*Table, *
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	so := slot.Options{Source: "orders", DSN: h.srv.URL(h.name), Schema: schema}
 	o := Options{
 		Source: "orders", Owner: "shop/orders", Schema: schema, AfterPublish: MarkIt, Claim: ClaimRow, Bookkeeping: "walrelay",
-		Tables:  []Name{{"public", "outbox"}},
-		Connect: func(ctx context.Context) (*pgx.Conn, error) { return slot.Connect(ctx, so) },
+		Tables: []Name{{"public", "outbox"}},
+		// No settings come along, as through a pooler: what the SQL relies on it has to pin itself.
+		Connect: func(ctx context.Context) (*pgx.Conn, error) { return pgx.Connect(ctx, h.srv.URL(h.name)) },
 		Classify: func(err error, doing string) error {
 			return slot.Classify(err, slot.Scene{Doing: doing, Settled: true})
 		},
