@@ -43,6 +43,11 @@ func wrongClocks(t *testing.T, v pgserver.Version, skews []time.Duration) {
 	}
 	tb.fill(t, 500, 50, 10)
 	tb.published(t, soon)
+	burst := tb.ask(t, `select max(published_at)::text from public.outbox`)
+	for range 5 { // one by one: a delay is then nobody's but the clock's
+		tb.fill(t, 1, 50, 1)
+		tb.published(t, soon)
+	}
 	// Due one second from now by the database's clock: not before, and soon after.
 	tb.Exec(t, `update public.outbox set status = 'pending', attempts = 1, published_at = null, event_id = gen_random_uuid(),
 		available_at = clock_timestamp() + interval '1 second' where payload->>'n' = '500'`)
@@ -50,14 +55,14 @@ func wrongClocks(t *testing.T, v pgserver.Version, skews []time.Duration) {
 	if early := tb.ask(t, `select (count(*) filter (where published_at < available_at))::text from public.outbox`); early != "0" {
 		t.Errorf("%s rows were published before they were due", early)
 	}
-	delay := tb.ask(t, `select max(extract(epoch from published_at - greatest(created_at, available_at)))::text from public.outbox`)
+	delay := tb.ask(t, `select max(extract(epoch from published_at - greatest(created_at, available_at)))::text from public.outbox where published_at > $1::text::timestamptz`, burst)
 	t.Logf("the longest delay was %s s", delay)
 	if tb.ask(t, `select ($1::text::float > 2)::text`, delay) == "true" {
 		t.Errorf("a row waited %s s, want at most 2", delay)
 	}
 	stopAll(t, relays...)
-	if got := len(tb.k.Consume(t, tb.Topic)); got != 501 {
-		t.Errorf("%d records for 501 events: a lease was cut short", got)
+	if got := len(tb.k.Consume(t, tb.Topic)); got != 506 {
+		t.Errorf("%d records for 506 events: a lease was cut short", got)
 	}
 	for _, r := range relays {
 		lacks(t, "the log", r.Log(), `"level":"error"`)
