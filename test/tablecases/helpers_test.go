@@ -277,19 +277,6 @@ func lacks(t testing.TB, what, in string, texts ...string) {
 	}
 }
 
-// tally counts values.
-func tally(values []string) string {
-	count := map[string]int{}
-	for _, v := range values {
-		count[v]++
-	}
-	var b strings.Builder
-	for _, v := range slices.Sorted(maps.Keys(count)) {
-		fmt.Fprintf(&b, "%s: %d ", v, count[v])
-	}
-	return b.String()
-}
-
 // linesOf are the lines of a text that contain what.
 func linesOf(text, what string) (lines []string) {
 	for line := range strings.Lines(text) {
