@@ -2,6 +2,7 @@ package forze
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -73,9 +74,7 @@ func (h *house) isMarked(id string, also changes) {
 	if h.way == byLog {
 		all["processing_at"] = nil
 	}
-	for c, v := range also {
-		all[c] = v
-	}
+	maps.Copy(all, also)
 	h.isPublished(id, all)
 }
 
