@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -73,14 +74,12 @@ func TestResultThatTheSourceDoesNotDealWithHaltsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := newRowSource(nil, "a", "b")
 		src.handles = func(error) bool { return false }
-		var halted error
-		g := start(Options{}, Observer{Halted: func(_ string, err error) { halted = err }}, &fakePublisher{}, always(src))
+		halts := make(chan error, 1)
+		g := start(Options{}, Observer{Halted: func(_ string, err error) { halts <- err }}, &fakePublisher{}, always(src))
 		synctest.Wait()
 		stopped := &event.Error{Class: event.Halt, What: "poison, and stop is the policy"}
 		g.pub.settle("a", stopped)
-		synctest.Wait()
-		time.Sleep(time.Second)
-		if !errors.Is(halted, stopped) {
+		if halted := <-halts; !errors.Is(halted, stopped) {
 			t.Fatalf("halted with %v, want the result's error", halted)
 		}
 		g.pub.settle("b", nil)
@@ -109,25 +108,27 @@ func TestSuccessorIsOpenedOnceEverythingIsSettled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first := newRowSource(fmt.Errorf("caught up: %w", event.ErrTurn), "a", "b")
 		second := newFakeSource(span{keys: []string{"c"}, done: true, end: 500})
-		opened, restarts := 0, 0
+		var opened, restarts atomic.Int32
 		open := func() (Source, error) {
-			opened++
-			if opened == 1 {
+			if opened.Add(1) == 1 {
 				return first, nil
 			}
 			return second, nil
 		}
-		obs := Observer{Restarted: func(string, error) { restarts++ }}
+		obs := Observer{Restarted: func(string, error) { restarts.Add(1) }}
 		g := start(Options{}, obs, &fakePublisher{}, open)
 		time.Sleep(time.Minute)
-		if opened != 1 {
+		if opened.Load() != 1 {
 			t.Fatal("the successor was opened while events of the first source were under way")
 		}
 		g.pub.settle("b", nil)
 		g.pub.settle("a", nil)
 		time.Sleep(time.Second)
-		if opened != 2 || restarts != 0 || !first.closed {
-			t.Fatalf("opened %d, restarts %d, first closed %v; want 2, 0, true", opened, restarts, first.closed)
+		first.fakeSource.mu.Lock()
+		closed := first.closed
+		first.fakeSource.mu.Unlock()
+		if opened.Load() != 2 || restarts.Load() != 0 || !closed {
+			t.Fatalf("opened %d, restarts %d, first closed %v; want 2, 0, true", opened.Load(), restarts.Load(), closed)
 		}
 		if !g.pub.settle("c", nil) {
 			t.Fatal("the successor's event was not published")
