@@ -7,7 +7,7 @@ import "time"
 type Poll struct {
 	// What stands for a claim while a row is under way. `row` writes it into the row (`processing`; where rows carry no state
 	// it locks the row until it is deleted) and is safe beside other pollers. `lease` writes nothing: the shard's lease is the
-	// claim, at about three times the rate, and nobody else may poll the table. Default: `row`; for basic `lease`, since its
+	// claim, at nearly twice the rate, and nobody else may poll the table. Default: `row`; for basic `lease`, since its
 	// rows carry no claim.
 	Claim string `yaml:"claim" enum:"row|lease"`
 	// Rows of one claim, at most. Default: 500; with `claim: lease` 5000.

@@ -2,6 +2,7 @@ package forze
 
 import (
 	"fmt"
+	"strings"
 	"maps"
 	"testing"
 	"time"
@@ -30,14 +31,17 @@ type house struct {
 	way way
 }
 
-// newHouse makes one, initialised.
-func newHouse(t *testing.T, v pgserver.Version, w way) *house {
+// newHouse makes one, initialised. options are of its only route.
+func newHouse(t *testing.T, v pgserver.Version, w way, options ...string) *house {
 	t.Helper()
 	k := kafkaserver.Shared(t)
 	h := &house{House: rig.NewHouse(t, pgserver.Shared(t, v), k.Brokers(), k.Topic(t, 3, nil)), k: k, way: w}
 	h.Postgres = fmt.Sprintf("capture: %s\n", w)
 	h.Source = "after_publish: mark\nsweep_every: 1s\npoll: {interval: 100ms, lease: 3s, reclaim_after: 5m, backoff_min: 100ms, backoff_max: 1s}\n"
 	h.Kafka = "on_poison: park\n"
+	if len(options) > 0 {
+		h.Routes = fmt.Sprintf("\"*\": {topic: %s, %s}\n", h.Topic, strings.Join(options, ", "))
+	}
 	h.Init(t)
 	h.database = openDatabase(t, h.PG, h.Database)
 	return h

@@ -4,7 +4,6 @@ package forze
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/walrelay/walrelay/event"
+	"github.com/walrelay/walrelay/ops"
 	"github.com/walrelay/walrelay/outbox"
 	"github.com/walrelay/walrelay/router"
 	"github.com/walrelay/walrelay/test/pgserver"
@@ -146,55 +146,60 @@ func TestOutcomeOfALostClaimChangesNothing(t *testing.T) {
 	})
 }
 
-// Beside the log a forze poller publishes everything a second time: the relay counts
-// it and says so, and the rows end published all the same.
+// Beside the log a forze poller publishes everything a second time: the relay counts it and
+// says so. A row in the poller's hands becomes published by our mark, unless its key is held
+// back: then the poller ends its work, and the key is free again.
 func TestForzePollerBesideTheLogIsSaid(t *testing.T) {
 	onEach(t, func(t *testing.T, v pgserver.Version) {
-		h := newHouse(t, v, byLog)
-		r := h.start(t)
-		// One for the start: below the start line the relay leaves claimed rows alone.
-		h.flush(many(1, "")...)
-		h.becomes("published 1", states)
-		// The relay is kept from being the first.
-		r.Signal(syscall.SIGSTOP)
-		ids := h.flush(many(4, "")...)
-		conn := h.PG.Conn(t, h.Database)
-		taken, err := column(conn, forzeClaim, "orders", 4)
-		if err != nil || len(taken) != 4 {
-			t.Fatal(taken, err)
-		}
-		h.exec(forzePublished, ids[:2]) // two are settled before our mark, two are in its hands
-		settled := h.now()
-		r.Signal(syscall.SIGCONT)
-		h.becomes("published 5", states)
-		r.Eventually("the warning", soon, func() error {
-			st, err := r.Status()
-			if err != nil {
-				return err
-			}
-			text := fmt.Sprint(st.Warnings, st.Sources)
-			if !strings.Contains(text, "another poller publishes the same events") {
-				return errors.New(text)
-			}
-			if m := st.Sources[0].Table.Marks; m.Foreign != 2 || m.Settled != 2 {
-				return fmt.Errorf("marks %+v, want 2 foreign and 2 settled", m)
-			}
-			return nil
-		})
-		r.Eventually("the runbook's section in the log", soon, func() error {
-			if !strings.Contains(r.Log(), "foreign-poller") {
-				return errors.New("it is not named")
-			}
-			return nil
-		})
-		r.WaitReady(soon) // it is a warning, nothing stops
-		stop(t, r)
-		for i, id := range ids {
-			if i < 2 {
-				h.isPublished(id, changes{"published_at": span{settled.Add(-time.Minute), settled}}) // theirs
-			} else {
-				h.isPublished(id)
-			}
+		for _, holdBack := range []bool{false, true} {
+			t.Run(fmt.Sprintf("hold_back %v", holdBack), func(t *testing.T) {
+				t.Parallel()
+				h := newHouse(t, v, byLog, fmt.Sprintf("hold_back: %v", holdBack))
+				r := h.start(t)
+				r.Signal(syscall.SIGSTOP) // so that it is not the first
+				ids := h.flush(many(4, "")...)
+				taken, err := column(h.PG.Conn(t, h.Database), forzeClaim, "orders", 4)
+				if err != nil || len(taken) != 4 {
+					t.Fatal(taken, err)
+				}
+				h.exec(forzePublished, ids[:2]) // two are settled before our mark, two are in its hands
+				settled := h.now()
+				r.Signal(syscall.SIGCONT)
+				status := func(want func(ops.SourceStatus) bool) {
+					t.Helper()
+					r.Eventually("the status", soon, func() error {
+						st, err := r.Status()
+						if err == nil && !want(st.Sources[0]) {
+							err = fmt.Errorf("%+v, %+v", st.Sources[0].Warnings, st.Sources[0].Table)
+						}
+						return err
+					})
+				}
+				status(func(s ops.SourceStatus) bool {
+					return len(s.Warnings) == 1 && strings.Contains(s.Warnings[0].What, "another poller publishes the same events") &&
+						s.Warnings[0].Anchor == "foreign-poller"
+				})
+				if !strings.Contains(r.Log(), "foreign-poller") {
+					t.Error("the log does not name the section of the runbook, foreign-poller")
+				}
+				if holdBack {
+					h.exec(forzePublished, ids[2:])
+				}
+				h.becomes("published 4", states)
+				status(func(s ops.SourceStatus) bool {
+					m := s.Table.Marks
+					return s.Table.HeldKeys == 0 && m.Settled >= 2 && (holdBack || m.Settled == 2 && m.Foreign == 2)
+				})
+				r.WaitReady(soon) // it is a warning, nothing stops
+				stop(t, r)
+				for i, id := range ids {
+					if i < 2 {
+						h.isPublished(id, changes{"published_at": span{settled.Add(-time.Minute), settled}}) // as the other left it
+					} else {
+						h.isPublished(id)
+					}
+				}
+			})
 		}
 	})
 }
