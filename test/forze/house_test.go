@@ -2,8 +2,8 @@ package forze
 
 import (
 	"fmt"
-	"strings"
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
