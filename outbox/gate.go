@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"maps"
 	"sync"
 	"sync/atomic"
 )
@@ -10,8 +11,9 @@ import (
 //
 // A key is held by reasons, which add up: entries of the parking store, rows
 // waiting for their next attempt. Events that were left behind the key while it was
-// held are remembered by id until the table reader has delivered them: a key is
-// opened only when none is left, so that no later event passes an earlier one:
+// held are remembered by id until the table reader has delivered them, or finds that
+// somebody else did: a key is opened only when none is left, so that no later event passes an
+// earlier one:
 //
 //	open(key) ⇒ nothing holds key ∧ behind(key) = ∅ ∧ aside(key) = 0
 type Gate struct {
@@ -19,14 +21,16 @@ type Gate struct {
 
 	mu   sync.Mutex
 	keys map[string]*holding
-	now  uint64 // grows with every event that was put aside
+	now  uint64 // grows with every event that was put aside or left behind
 }
 
 type holding struct {
-	firm   bool            // the database says so: parked, or told to retry and not published yet
-	aside  int             // events that are being put aside: the store may not know of them yet
-	since  uint64          // of the last that was
-	behind map[string]bool // ids of events left behind it, not delivered yet
+	firm  bool   // the database says so: parked, or told to retry and not published yet
+	aside int    // events that are being put aside: the store may not know of them yet
+	since uint64 // of the last that was
+	// behind are events left behind it, not delivered yet, by id: when the database was seen
+	// to have them; 0: not yet.
+	behind map[string]uint64
 }
 
 // NewGate makes a gate that holds nothing.
@@ -91,9 +95,33 @@ func (g *Gate) LeftBehind(key, id string) {
 	defer g.mu.Unlock()
 	h := g.hold(key)
 	if h.behind == nil {
-		h.behind = map[string]bool{}
+		h.behind = map[string]uint64{}
 	}
-	h.behind[id] = true
+	h.behind[id] = 0
+}
+
+// InPlace says that the database has an event that was left behind: its row can be
+// seen, or it is in the store.
+func (g *Gate) InPlace(key, id string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if h := g.keys[key]; h != nil {
+		if _, ok := h.behind[id]; ok {
+			g.now++
+			h.behind[id] = g.now
+		}
+	}
+}
+
+// NothingPending takes out what was left behind the key and was in place at a time of
+// [Gate.Now]: whoever looked for pending events after that found none of the key. Somebody else
+// published them, or gave them up.
+func (g *Gate) NothingPending(key string, asOf uint64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if h := g.keys[key]; h != nil {
+		maps.DeleteFunc(h.behind, func(_ string, at uint64) bool { return at > 0 && at <= asOf })
+	}
 }
 
 // Delivered takes an event out that was left behind.

@@ -88,3 +88,28 @@ func TestKeyIsNotOpenedByALookThatIsOlderThanWhatHoldsIt(t *testing.T) {
 		t.Fatal("the key stays held although a look at the store found nothing against it")
 	}
 }
+
+func TestWhatWasLeftBehindIsForgottenOnlyOnceTheDatabaseHadIt(t *testing.T) {
+	t.Parallel()
+	g := NewGate()
+	g.Hold("k")
+	g.LeftBehind("k", "early")
+	g.InPlace("k", "early")
+	g.LeftBehind("k", "not seen")
+	then := g.Now()
+	g.LeftBehind("k", "late")
+	g.InPlace("k", "late")
+	g.NothingPending("k", then)
+	if g.Delivered("k", "late"); g.Open("k") {
+		t.Fatal("the key was opened although an event waits that nobody could have seen")
+	}
+	g.InPlace("k", "not seen")
+	g.NothingPending("k", then)
+	if g.Open("k") {
+		t.Fatal("the key was opened although an event came into its place after the look")
+	}
+	g.NothingPending("k", g.Now())
+	if !g.Open("k") {
+		t.Fatal("the key stays held although nothing was found of it")
+	}
+}

@@ -29,7 +29,9 @@ type sweepState struct {
 	began    time.Time
 	next     time.Time // when the next round is due
 	ids      [][]string
-	full     bool            // the snapshot has all there is
+	full     bool            // the snapshot has all there is of our shards
+	whole    bool            // and they are all the shards
+	then     uint64          // by the gate's clock, before the snapshot
 	held     map[string]bool // keys that were held then: what is behind them is not in it
 	look     uint64          // the gate's, when this round looked at what holds keys
 	draining map[string]bool // keys that the gate holds and nothing else: what is behind them goes now
@@ -98,7 +100,7 @@ func (p *Poller) snapshot(ctx context.Context, view LeaseView) error {
 	p.say(event.StateStreaming, event.Condition{})
 	s := &p.turn.sweepState
 	s.began = time.Now()
-	s.result, s.full = SweepResult{}, true
+	s.result, s.full, s.whole, s.then = SweepResult{}, true, view.All, p.gate.Now()
 	s.ids = make([][]string, len(p.tables))
 	var at event.Position
 	// What is behind held keys stays out of it: it may be more than a snapshot takes.
@@ -255,7 +257,13 @@ func (p *Poller) endRound() {
 	p.mu.Lock()
 	for key := range s.draining {
 		h := p.ledger.keys[key]
-		if s.full && !s.seen[key] && (h == nil || h.idle()) && p.gate.OpenAsOf(key, s.look) {
+		if !s.full || s.seen[key] || h != nil && !h.idle() {
+			continue
+		}
+		if s.whole {
+			p.gate.NothingPending(key, s.then)
+		}
+		if p.gate.OpenAsOf(key, s.look) {
 			s.result.Opened++
 		}
 	}

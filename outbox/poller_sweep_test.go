@@ -94,6 +94,7 @@ func (l *logPath) deliver(r *outboxfake.Row) {
 	case l.gate.Held([]byte(r.Key)):
 		l.gate.LeftBehind(r.Key, r.ID)
 		_ = l.park.LeaveBehind(context.Background(), parked)
+		l.gate.InPlace(r.Key, r.ID)
 		return
 	case poison:
 		defer l.gate.PutAside(r.Key)()
@@ -287,6 +288,42 @@ func TestRowsBehindHeldKeysNeverStarveTheOthers(t *testing.T) {
 		until(t, 5*time.Minute, "those behind", func() bool { return len(b.ids("k")) == 12_001 })
 		equal(t, b.ids("k"), append(behind, "last"))
 		until(t, time.Minute, "the key is free", func() bool { return gate.Len() == 0 })
+		p.stop(t)
+		cancel()
+		wg.Wait()
+	})
+}
+
+// What the log left behind is published by somebody else, or deleted: nobody delivers it
+// here, and its key must not wait for that.
+func TestKeyComesFreeWhenSomebodyElseTookWhatWasLeftBehindIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		db, b, gate := outboxfake.NewDB(), newBroker(), outbox.NewGate()
+		foreign := func(status string) func(*outboxfake.Row) {
+			return func(r *outboxfake.Row) { r.Status, r.ProcessingAt = status, time.Now() }
+		}
+		db.Insert(outboxfake.Row{ID: "k1", EventID: "k1", Key: "k"})
+		db.Set("k1", foreign(outboxfake.Processing))
+		log := newLogPath(db, b, gate, short)
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() { log.run(ctx) })
+		p := start(t, db, b, setup{name: "one", gate: gate, gear: log.gear(), opt: outbox.Options{ReclaimAfter: time.Hour}})
+		until(t, time.Minute, "the key is held", func() bool { return gate.Held([]byte("k")) })
+		for _, id := range []string{"k2", "k3"} {
+			log.insert(outboxfake.Row{ID: id, EventID: id, Key: "k"})
+		}
+		time.Sleep(10 * time.Second)
+		equal(t, b.ids("k"), nil)
+		for _, id := range []string{"k1", "k2"} {
+			db.Set(id, foreign(outboxfake.Published))
+		}
+		db.Delete("k3")
+		until(t, time.Minute, "the key is free", func() bool { return gate.Len() == 0 })
+		log.insert(outboxfake.Row{ID: "k4", EventID: "k4", Key: "k"})
+		until(t, time.Second, "the next one goes by the log", func() bool { return len(b.ids("k")) == 1 })
+		equal(t, b.ids("k"), []string{"k4"})
 		p.stop(t)
 		cancel()
 		wg.Wait()

@@ -21,8 +21,11 @@ func (s *Scribe) Park(ctx context.Context, rec *event.Record, _ event.Ticket, wh
 	var err error
 	switch {
 	case behind:
-		s.gate.LeftBehind(p.Key, GateID(p.Row, p.EventID))
-		err = s.parking.LeaveBehind(ctx, p)
+		id := GateID(p.Row, p.EventID)
+		s.gate.LeftBehind(p.Key, id)
+		if err = s.parking.LeaveBehind(ctx, p); err == nil {
+			s.gate.InPlace(p.Key, id)
+		}
 	default:
 		if p.Key != "" {
 			// A sweep that looks at the store now must not take its silence for an answer.
