@@ -83,5 +83,5 @@ func (o *Options) startLine(ctx context.Context) (event.LSN, error) {
 		return 0, err
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	return slot.InsertPosition(ctx, conn)
+	return slot.LogEnd(ctx, conn)
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/walrelay/walrelay/event"
 )
 
 // Assess answers what a stream that is opened now would find: the marker (nil: none)
@@ -41,13 +39,4 @@ func ProbeReplication(ctx context.Context, o Options) error {
 		return fmt.Errorf("source %s: %w", o.Source, err)
 	}
 	return conn.Close(context.WithoutCancel(ctx))
-}
-
-// InsertPosition is the end of the server's log now, what is not flushed included.
-func InsertPosition(ctx context.Context, db DB) (event.LSN, error) {
-	var text string
-	if err := db.QueryRow(ctx, `select pg_catalog.pg_current_wal_insert_lsn()::text`).Scan(&text); err != nil {
-		return 0, Classify(err, Scene{Doing: "reading the end of the log"})
-	}
-	return event.ParseLSN(text)
 }
