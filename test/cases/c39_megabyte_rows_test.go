@@ -45,10 +45,9 @@ func TestC39MegabyteRowsBehindASlowBrokerStayWithinTheBytesAllowed(t *testing.T)
 			t.Errorf("walsender %d became %d after %s behind a slow broker", pid, now.PID, time.Since(began))
 		}
 	})
-	// Half of the line: a request under way at either end is not counted, and the
-	// machine may be busy. A relay that gives up or begins again moves next to nothing.
+	// Seven tenths of the line: a request under way at either end is not counted.
 	moved, could := (published(t, r)-before)*900_000, int64(rate*time.Since(began).Seconds())
-	if moved < could/2 {
+	if moved < could*7/10 {
 		t.Errorf("%d bytes arrived where %d could have: slower than the broker", moved, could)
 	}
 	now, peak := r.RSS()
