@@ -32,6 +32,7 @@ type keyState struct {
 	// What the parking store says.
 	listed bool // it holds the key
 	parked bool // for a human
+	behind bool // all it has are events kept whole behind others that are gone; known to the sweep alone
 	heads  []string
 	wholes int       // events kept whole that are on their way again, as far as known
 	due    time.Time // of a whole event that came back
@@ -54,7 +55,7 @@ func (h *keyState) held() bool {
 	return h.listed || h.parked || len(h.waiting) > 0 || len(h.heads) > 0 || h.wholes > 0
 }
 
-func (h *keyState) idle() bool { return h.under == 0 && !h.held() }
+func (h *keyState) idle() bool { return h.under == 0 && !h.held() && !h.behind }
 
 func (l *ledger) get(key string) *keyState {
 	h := l.keys[key]

@@ -18,9 +18,13 @@ type Parking interface {
 	// Where p.Row names a row and p.Xid is not visible yet, the answer is a Retry error.
 	Park(ctx context.Context, p Parked) error
 
-	// LeaveBehind is Park for an event whose key is held by another one: where rows carry
-	// their state, a row that is there and pending stays as it is, for the table reader
-	// to find; else the event goes whole into the store, behind the others of its key.
+	// LeaveBehind is Park for an event whose key is held by another one: a row that is there
+	// and pending stays as it is, for the table reader to find; else the event goes whole
+	// into the store, behind the others of its key. Once the store keeps one behind the
+	// key, later ones are kept whole too and their rows are settled, so that
+	//
+	//	rows of the key that are there  <  events kept whole behind it
+	//
 	// Beyond the store's budget the answer is a Halt with a remedy.
 	LeaveBehind(ctx context.Context, p Parked) error
 
@@ -82,6 +86,9 @@ type HeldKey struct {
 	Key string
 	// Parked: something waits for a human. Otherwise all that holds it is on its way again.
 	Parked bool
+	// Behind: all that holds it are events kept whole behind others that are gone. Rows of the
+	// key go before them.
+	Behind bool
 	// Heads are the rows that may go: those told to retry.
 	Heads []string
 }

@@ -90,7 +90,7 @@ func (p *Poller) takeInLocked(rows [][]Unfinished, listed []HeldKey, mine []map[
 		}
 		h.waiting = nil
 		if h.stamp <= stamp {
-			h.listed, h.parked, h.heads = false, false, nil
+			h.listed, h.parked, h.behind, h.heads = false, false, false, nil
 		}
 	}
 	// The order is the table's, also for what is known better here: it was listed too.
@@ -125,10 +125,13 @@ func (p *Poller) takeInLocked(rows [][]Unfinished, listed []HeldKey, mine []map[
 	for _, k := range listed {
 		if h := p.ledger.get(k.Key); h.stamp <= stamp {
 			h.listed, h.parked, h.heads = true, k.Parked, k.Heads
+			if k.Behind && p.gear.Kind == GearSweep {
+				h.listed, h.behind = false, true // its rows may go, past the gate
+			}
 		}
 	}
 	for key, h := range maps.All(p.ledger.keys) {
-		if h.held() {
+		if h.held() || h.behind {
 			p.gate.Hold(key)
 		}
 		p.ledger.tidy(key)

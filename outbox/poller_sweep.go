@@ -36,6 +36,9 @@ type sweepState struct {
 	look     uint64          // the gate's, when this round looked at what holds keys
 	draining map[string]bool // keys that the gate holds and nothing else: what is behind them goes now
 	seen     map[string]bool // keys of which this round found rows
+	behind   map[string]bool // keys that had events kept whole behind them before the snapshot, and kept them all
+	went     map[string]bool // keys whose events kept whole were handed out since the last look
+	bare     map[string]bool // keys without rows: what is kept whole behind them may go
 	more     bool            // keys came free that the snapshot left out
 	seated   bool            // the shards were asked for
 	proof    event.Position  // where the log must be before they are
@@ -107,8 +110,11 @@ func (p *Poller) snapshot(ctx context.Context, view LeaseView) error {
 	req := Request{Shards: view.Shards, Limit: snapshotLimit}
 	p.mu.Lock()
 	req.Loose = p.looseLocked()
-	s.held = map[string]bool{}
+	s.held, s.behind = map[string]bool{}, map[string]bool{}
 	for key, h := range p.ledger.keys {
+		if h.behind && !s.went[key] {
+			s.behind[key] = true
+		}
 		if h.held() {
 			s.held[key] = true
 			req.Held = append(req.Held, key)
@@ -141,10 +147,12 @@ func (p *Poller) lookForSweep(ctx context.Context, view LeaseView) error {
 	p.turn.looked = time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s.draining, s.seen = map[string]bool{}, map[string]bool{}
+	s.draining, s.seen, s.went = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	s.more = false
 	for _, key := range p.gate.Keys() {
-		switch h := p.ledger.keys[key]; {
+		h := p.ledger.keys[key]
+		s.more = s.more || h != nil && h.behind
+		switch {
 		case h != nil && (h.held() || h.blocked):
 		case s.held[key]:
 			s.more = true // the next snapshot has what is behind it
@@ -252,11 +260,20 @@ func (p *Poller) claimSnapshot(ctx context.Context, view LeaseView) (*event.Batc
 }
 
 // endRound opens keys and says what the round brought.
+//
+// Rows of a key go before what is kept whole behind it, and the store sees to it that none
+// comes after as long as it keeps one ([Parking.LeaveBehind]). So a snapshot of all
+// rows that has none of the key proves that none is left, if the store kept one from before
+// the snapshot until now.
 func (p *Poller) endRound() {
 	s := &p.turn.sweepState
 	p.mu.Lock()
+	s.bare = map[string]bool{}
 	for key := range s.draining {
 		h := p.ledger.keys[key]
+		if s.full && s.whole && !s.seen[key] && h != nil && h.behind && s.behind[key] && !s.went[key] {
+			s.bare[key] = true
+		}
 		if !s.full || s.seen[key] || h != nil && !h.idle() {
 			continue
 		}

@@ -42,6 +42,12 @@ func (p *Poller) wholeEvents(ctx context.Context, view LeaseView) (*event.Batch,
 		if p.wholes[w.ID] != nil || w.Record == nil {
 			continue
 		}
+		if w.State == StateBehind && p.gear.Kind == GearSweep && w.Key != "" && !p.turn.bare[w.Key] {
+			if h := p.ledger.keys[w.Key]; h != nil && h.under == 0 {
+				h.wholes = 0 // one that came back waits too
+			}
+			continue // rows of the key go before
+		}
 		e := &entry{key: w.Key, event: w.EventID, route: w.Route, table: -1, whole: w, claimed: now, version: view.Version}
 		if w.Key != "" {
 			h := p.ledger.get(w.Key)
@@ -56,6 +62,9 @@ func (p *Poller) wholeEvents(ctx context.Context, view LeaseView) (*event.Batch,
 			}
 			h.under++
 			h.losses, h.passing = losses, true
+			if p.gear.Kind == GearSweep {
+				p.turn.went[w.Key] = true
+			}
 			p.gate.Hold(w.Key)
 		}
 		p.count++

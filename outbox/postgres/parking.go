@@ -116,7 +116,8 @@ SELECT l.old FROM l`),
 }
 
 // LeaveBehind puts an event aside whose key is held by another one. A row that is there is
-// left as it is: pending, it is found again; in any other state it is somebody's already.
+// left as it is: pending, it is found again; in any other state it is somebody's already. Behind
+// an event that is kept whole, a pending row is kept whole too: it must not be found before that.
 func (k *Parking) LeaveBehind(ctx context.Context, p outbox.Parked) error {
 	t, err := k.tableOf(ctx, p.Relation, p.Row)
 	if err != nil {
@@ -126,15 +127,26 @@ func (k *Parking) LeaveBehind(ctx context.Context, p outbox.Parked) error {
 		if t == nil || k.db.o.AfterPublish == Keep {
 			return k.keepWhole(ctx, tx, p, outbox.StateBehind, nil)
 		}
-		look, there := visibility{xid: p.Xid}, false
+		look, there, pending, whole := visibility{xid: p.Xid}, false, false, false
 		if err := tx.run(ctx, statement{sql: byIndex}, look.statement(), statement{
-			sql:  t.sql("SELECT FROM {table} t WHERE t.{id} = $1::{id_type}"),
+			sql: `SELECT EXISTS (SELECT FROM ` + k.table + ` e WHERE e.owner = $1::pg_catalog.text AND e.key = $2::pg_catalog.text
+ AND e.state = 'behind' AND e.record IS NOT NULL)`,
+			args: [][]byte{text(k.db.o.Owner), text(plain(p.Key))},
+			row:  func(v [][]byte) error { whole = p.Key != "" && string(v[0]) == "t"; return nil },
+		}, statement{
+			// Locked, so that the state still holds when the row is settled.
+			sql:  t.sql("SELECT " + t.l.isPending() + " FROM {table} t WHERE t.{id} = $1::{id_type} FOR UPDATE OF t"),
 			args: [][]byte{text(p.Row)},
-			row:  func([][]byte) error { there = true; return nil },
-		}); err != nil || there {
+			row:  func(v [][]byte) error { there, pending = true, string(v[0]) == "t"; return nil },
+		}); err != nil {
 			return err
 		}
-		if !look.sees() {
+		switch {
+		case there && pending && whole:
+			return k.keepWhole(ctx, tx, p, outbox.StateBehind, []statement{t.marking([]outbox.Mark{{ID: p.Row}}, []int{0}, outbox.Published)})
+		case there:
+			return nil
+		case !look.sees():
 			return notVisible(t, p.Row)
 		}
 		return k.keepWhole(ctx, tx, p, outbox.StateBehind, nil)

@@ -28,13 +28,13 @@ func (k *Parking) Held(ctx context.Context) ([]outbox.HeldKey, error) {
 	owner := [][]byte{text(k.db.o.Owner)}
 	work = append(
 		work, statement{
-			sql: `SELECT e.key, pg_catalog.bool_or(e.state = 'parked') FROM ` + k.table + ` e
+			sql: `SELECT e.key, pg_catalog.bool_or(e.state = 'parked'), pg_catalog.bool_and(e.state = 'behind') FROM ` + k.table + ` e
  WHERE e.owner = $1::pg_catalog.text AND e.key <> '' GROUP BY e.key ORDER BY pg_catalog.min(e.id)`,
 			args: owner,
 			row: func(v [][]byte) error {
 				key := string(v[0])
 				at[key] = len(held)
-				held = append(held, outbox.HeldKey{Key: unplain(key), Parked: string(v[1]) == "t"})
+				held = append(held, outbox.HeldKey{Key: unplain(key), Parked: string(v[1]) == "t", Behind: string(v[2]) == "t"})
 				return nil
 			},
 		}, statement{

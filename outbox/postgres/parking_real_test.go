@@ -355,14 +355,34 @@ func TestWholeEventsComeBackInTheirOrderWhenNothingParkedHoldsThem(t *testing.T)
 		l.retry(1, "e1")
 		wantWhole("")
 		l.mark(outbox.Mark{ID: id(1)})
-		l.wantHeld(outbox.HeldKey{Key: "c"})
+		l.wantHeld(outbox.HeldKey{Key: "c", Behind: true})
 		wantWhole("e20")
 		// And what holds nothing back waits for nothing.
 		loose := message(30, "")
 		l.park(loose)
 		l.retry(1, "e30")
 		wantWhole("e20 e30")
-		l.wantHeld(outbox.HeldKey{Key: "c"})
+		l.wantHeld(outbox.HeldKey{Key: "c", Behind: true})
+	})
+}
+
+func TestRowBehindAnEventThatIsKeptWholeIsKeptWholeToo(t *testing.T) {
+	t.Parallel()
+	everyVersion(t, func(t *testing.T, srv *pgserver.Server) {
+		l := newLot(t, srv, event.Forze, forzeTable, nil)
+		l.insert(1, 5, 1)
+		l.park(parked(1, "c"))
+		l.leave(parked(2, "c")) // before: it stays as it is
+		l.leave(message(20, "c"))
+		l.leave(parked(3, "c"))
+		l.leave(parked(4, "d")) // another key
+		l.exec(`update public.outbox set status = 'processing', processing_at = now() where hlc = 5`)
+		l.leave(parked(5, "c")) // somebody's already
+		l.wantRow(2, "pending attempts=0")
+		l.wantRow(3, "published attempts=0 published_at")
+		l.wantRow(4, "pending attempts=0")
+		l.wantRow(5, "processing attempts=0 processing_at")
+		l.wantEntries("e1:c:parked:row e20:c:behind:whole e3:c:behind:whole")
 	})
 }
 

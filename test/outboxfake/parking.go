@@ -57,7 +57,7 @@ func (p *Parking) Park(_ context.Context, x outbox.Parked) error {
 	return nil
 }
 
-// LeaveBehind leaves a pending row as it is.
+// LeaveBehind leaves a pending row as it is, unless an event is kept whole before it.
 func (p *Parking) LeaveBehind(_ context.Context, x outbox.Parked) error {
 	if err := p.enter("behind"); err != nil {
 		return err
@@ -65,7 +65,12 @@ func (p *Parking) LeaveBehind(_ context.Context, x outbox.Parked) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if r := p.rows[x.Row]; r != nil && p.Kind.States && r.Status == Pending {
-		return nil
+		if !slices.ContainsFunc(p.parked, func(y outbox.Parked) bool {
+			return y.Key == x.Key && y.State == outbox.StateBehind && y.Record != nil
+		}) {
+			return nil
+		}
+		r.Status = Published
 	}
 	x.State = outbox.StateBehind
 	p.put(x)
@@ -94,8 +99,9 @@ func (p *Parking) Held(context.Context) (list []outbox.HeldKey, err error) {
 		n := slices.IndexFunc(list, func(k outbox.HeldKey) bool { return k.Key == x.Key })
 		if n < 0 {
 			n = len(list)
-			list = append(list, outbox.HeldKey{Key: x.Key})
+			list = append(list, outbox.HeldKey{Key: x.Key, Behind: true})
 		}
+		list[n].Behind = list[n].Behind && x.State == outbox.StateBehind
 		list[n].Parked = list[n].Parked || x.State == outbox.StateParked
 		if x.State == outbox.StateRetrying && x.Record == nil {
 			list[n].Heads = append(list[n].Heads, x.Row)
