@@ -19,7 +19,7 @@ type rule struct {
 var rules = map[string]rule{
 	"hlc": {
 		rank: 1, pure: true,
-		why: "stamps are arithmetic; applications import it, so it must bring nothing along",
+		why: "stamps are arithmetic, and the clock is one word that is compared and swapped: its wall clock is given in; applications import it, so it must bring nothing along",
 	},
 	"event": {
 		rank: 2, pure: true, ours: []string{"hlc"}, foreign: []string{"github.com/google/uuid"},
