@@ -22,6 +22,8 @@ type Config struct {
 	// Which events go where. The key is a route: an exact name, else the longest matching `prefix.*`, else `"*"`.
 	// Without any, every event goes to the default topic of its source's schema.
 	Routes Map[Route] `yaml:"routes" key:"<route>"`
+	// How routes with `order: hlc` are put in order.
+	Order Order `yaml:"order"`
 	// Metrics, health and status.
 	HTTP HTTP `yaml:"http"`
 	// What is written to standard error.

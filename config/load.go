@@ -87,6 +87,7 @@ func (l *loader) load(file string, data []byte) (*Config, []Warning, error) {
 		d.problems = append(d.problems, c.check(d.problems)...)
 	}
 	warnings = append(append(append(warnings, c.folded()...), c.filtered()...), c.unpolled()...)
+	warnings = append(warnings, c.unordered()...)
 	if err := refusal(d.problems); err != nil {
 		return nil, warnings, err
 	}

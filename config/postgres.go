@@ -34,6 +34,8 @@ type Postgres struct {
 	// What happens when the position is lost or the log has a gap. `stop` halts this source with a remedy. `catch_up` makes a
 	// new slot, publishes all rows that are still pending and goes on with the log; it needs `after_publish: mark` or `delete`.
 	OnGap string `yaml:"on_gap" default:"stop" enum:"stop|catch_up"`
+	// The roles that write events, for `order: hlc`: open transactions of other roles are then not waited for. Default: any role.
+	Producers []string `yaml:"producers"`
 	// The longest time between two status replies; a third of the server's `wal_sender_timeout` if that is less.
 	StatusInterval time.Duration `yaml:"status_interval" default:"10s"`
 	// The largest event that is read; one that is larger is refused and goes the way of `kafka.on_poison`.

@@ -32,6 +32,8 @@ routes:
   "orders.*": {topic: "o-{tenant}", key_fallback: none, null_payload: tombstone, envelope: cloudevents, timestamp: occurred_at, partition: spread, encryption: none}
   paid: {topic: paid, pin_partitions: 6, hold_back: false}
   "*": {topic: "$${route}"}
+  stamped: {topic: stamped, order: hlc, within_key: commit}
+order: {transaction: 3s, staged: 1ms, clock_error: 0s, max_drift: 1m, buffer_bytes: 2MiB, every: 1s, late: halt, late_header: true, on_source_stall: block, stall_after: 9s}
 sources:
   orders:
     postgres:
@@ -42,6 +44,7 @@ sources:
       slot: my_slot
       publication: "My Pub"
       failover: false
+      producers: [app]
       allow_row_filter: true
       bookkeeping: none
       status_interval: 1s

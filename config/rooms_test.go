@@ -10,6 +10,7 @@ import (
 	"github.com/walrelay/walrelay/outbox"
 	"github.com/walrelay/walrelay/outbox/postgres"
 	"github.com/walrelay/walrelay/publish"
+	"github.com/walrelay/walrelay/relay"
 	"github.com/walrelay/walrelay/router"
 	"github.com/walrelay/walrelay/slot"
 )
@@ -35,6 +36,7 @@ func TestEachRoomGetsItsOptions(t *testing.T) {
 		Messages: []string{"outbox", "a: b", "ü"}, AllowNonTransactional: true, Schema: schema, ExtraColumns: []string{"region", "b", "a"},
 		ClaimRows: true, AllowRowFilter: true, Bookkeeping: slot.NoBookkeeping, StatusInterval: time.Second, CheckInterval: 250 * time.Millisecond,
 		WireTimeout: 90 * time.Second, ReconnectMax: time.Hour, MaxEventBytes: 1 << 20, InFlightBytes: 3000001,
+		Ordered: true, Producers: []string{"app"},
 	}
 	if wantSlot = wantSlot.WithDefaults(); err != nil || !reflect.DeepEqual(gotSlot, wantSlot) {
 		t.Errorf("slot: %v\n%#v\n%#v", err, gotSlot, wantSlot)
@@ -86,6 +88,11 @@ func TestEachRoomGetsItsOptions(t *testing.T) {
 				Match: "*", Topic: "x{route}", KeyFallback: router.FallbackEventID, NullPayload: router.NullPoison,
 				Envelope: router.EnvelopeNone, Timestamp: router.TimestampCommit, Partition: router.PartitionKey, Encryption: router.EncryptionForward,
 			},
+			{
+				Match: "stamped", Topic: "stamped", KeyFallback: router.FallbackEventID, NullPayload: router.NullPoison,
+				Envelope: router.EnvelopeNone, Timestamp: router.TimestampCommit, Partition: router.PartitionKey, Encryption: router.EncryptionForward,
+				Order: event.ByStampWithinCommit,
+			},
 		},
 	}
 	if err != nil || !reflect.DeepEqual(gotRouter, wantRouter) {
@@ -102,6 +109,14 @@ func TestEachRoomGetsItsOptions(t *testing.T) {
 	}
 	if !reflect.DeepEqual(gotPublish, wantPublish) {
 		t.Errorf("publish:\n%+v\n%+v", gotPublish, wantPublish)
+	}
+
+	wantOrder := &relay.Ordering{
+		Transaction: 3 * time.Second, Staged: time.Millisecond, MaxDrift: time.Minute, BufferBytes: 2 << 20, Every: time.Second,
+		HaltOnLate: true, LateHeader: true,
+	}
+	if got := c.OrderOptions(); !reflect.DeepEqual(got, wantOrder) {
+		t.Errorf("order: %+v, want %+v", got, wantOrder)
 	}
 
 	_, slotErr := c.SlotOptions("nowhere")

@@ -20,6 +20,12 @@ type Route struct {
 	// Holds back the later events of a key while an earlier one is parked or waits for its next attempt. `false` lets them
 	// pass: the order of a key is then no longer kept when one of its events fails.
 	HoldBack bool `yaml:"hold_back" default:"true"`
+	// The order of the records in their partition. `commit`: as each source committed, without waiting. `hlc`: by the stamps
+	// of the events over all sources, which waits for stragglers as `order` says; events that come too late are counted.
+	Order string `yaml:"order" default:"commit" enum:"commit|hlc"`
+	// With `order: hlc`, the order among the events that one source has of one key. `commit` keeps the order of commits there, and
+	// uses stamps between sources only; `stamp` uses them always.
+	WithinKey string `yaml:"within_key" default:"stamp" enum:"stamp|commit"`
 	// The number of partitions that the keys of the topic are spread over, whatever the topic grows to; for a topic
 	// without `{`. Default: all that there are.
 	PinPartitions int `yaml:"pin_partitions" min:"1"`

@@ -34,6 +34,7 @@ func routerRoute(match string, r *Route) router.Route {
 		Partition:   router.Partition(r.Partition),
 		Encryption:  router.Encryption(r.Encryption),
 		Loose:       !r.HoldBack,
+		Order:       r.order(),
 	}
 }
 

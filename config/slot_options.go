@@ -21,6 +21,8 @@ func (c *Config) SlotOptions(source string) (slot.Options, error) {
 		AllowNonTransactional: pg.Messages.AllowNontransactional,
 		Schema:                schema,
 		Failover:              pg.Failover,
+		Ordered:               c.ordered() && pg.Capture != string(slot.CapturePoll),
+		Producers:             pg.Producers,
 		Capture:               slot.Capture(pg.Capture),
 		OnGap:                 slot.OnGap(pg.OnGap),
 		WriteBack:             slot.WriteBack(s.AfterPublish),

@@ -28,6 +28,7 @@ func (c *Config) check(before Problems) Problems {
 	k.slots()
 	k.routes()
 	k.pins()
+	k.order()
 	k.parking()
 	k.kafka(&c.Kafka)
 	if c.HTTP.Listen != "" {

@@ -6,6 +6,20 @@ type Header struct {
 	Value []byte
 }
 
+// Order is the order in which the records of a route come to their partition.
+type Order uint8
+
+// The orders.
+const (
+	// ByCommit is the order of commits in each source, which needs no waiting.
+	ByCommit Order = iota
+	// ByStamp is the order of the events' stamps, over all sources.
+	ByStamp
+	// ByStampWithinCommit keeps the order of commits among the events that one source has of one
+	// key, and orders the rest by stamps.
+	ByStampWithinCommit
+)
+
 // Record is a Kafka record that has not been sent yet. Its slices alias the
 // event's memory or the router's scratch memory; the Record is a value that the
 // publisher copies, the bytes must stay as they are until the result is there.
@@ -27,6 +41,8 @@ type Record struct {
 	Spread bool
 	// Loose: the route does not hold back. A failing event of the key holds nothing.
 	Loose bool
+	// Order is the order that the route asks for.
+	Order Order
 	// Partial: the event was refused before the record was complete. It may be shown
 	// and put aside, never sent as it stands.
 	Partial bool

@@ -40,6 +40,8 @@ type Route struct {
 	Encryption  Encryption
 	// Loose gives up holding back: a failing event of a key lets the later ones pass.
 	Loose bool
+	// Order is what the relay makes of the order; the router only says it.
+	Order event.Order
 }
 
 // KeyFallback is the record's key where the event's own is NULL or empty.

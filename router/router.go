@@ -96,7 +96,7 @@ func (r *Router) Route(ev *event.Event, rec *event.Record, scratch []byte) ([]by
 		fault = graver(fault, poison(AnchorField, "the event has no id: its %s is NULL or empty", event.EventID))
 	}
 	setKey(rec, p, ev)
-	rec.Loose = p.Loose
+	rec.Loose, rec.Order = p.Loose, p.Order
 
 	var when times
 	when, scratch = r.times(p, ev, scratch)

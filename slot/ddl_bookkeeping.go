@@ -63,6 +63,9 @@ func grantDDL(o Options) []string {
 			fmt.Sprintf("GRANT USAGE ON SCHEMA %s TO %s", schema, role),
 			fmt.Sprintf("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %s TO %s", schema, role))
 	}
+	if o.Ordered {
+		ddl = append(ddl, "GRANT pg_read_all_stats TO "+role)
+	}
 	return ddl
 }
 

@@ -54,6 +54,10 @@ type Options struct {
 	Retains bool
 	// Notify has inserts announced on the channel NotifyChannel.
 	Notify bool
+	// Ordered: events are put in the order of their stamps, for which the server's clock and
+	// its open transactions are read. Producers are the roles that write events; empty: any.
+	Ordered   bool
+	Producers []string
 	// Failover asks for a slot that is carried over to standbys (Postgres 17 and later).
 	Failover bool
 	// HaltOnPrecondition ends the stream when something is missing on the server,

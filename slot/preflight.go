@@ -57,6 +57,9 @@ func Check(ctx context.Context, o Options) []Finding {
 	} else {
 		findings = append(findings, o.bearable(append(v.slotFindings(o), v.positionFinding(marker)...))...)
 	}
+	if o.Ordered {
+		findings = append(findings, visibilityFinding(ctx, conn, o, v.role.name))
+	}
 	return append(findings, v.adviceFindings(o)...)
 }
 
