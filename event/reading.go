@@ -1,17 +1,19 @@
 package event
 
-// Reading is one look at a source's own server, for the order of stamps. What it
-// says was read in the order of its fields, and that order is what it is worth: a
-// transaction that was not open when OldestMicros was read either began after NowMicros, or has
-// committed below At.
+// Reading is one look at a source's own server: its clock, what is open there, and
+// how long its log is. The fields are in the order in which they must be read: a
+// transaction that commits between two of the looks is then either seen open or lies
+// beyond At, and never missed (package reorder says what follows from it).
 //
-// Both times are microseconds since 1970 UTC by the server's clock.
+// Times are microseconds since 1970 UTC by the server's clock.
 type Reading struct {
-	// NowMicros is the server's time.
+	// NowMicros is the server's clock; read first.
 	NowMicros int64
-	// OldestMicros is the begin of the oldest open transaction that may write events; equal to
-	// NowMicros where none is open, zero where it is not known.
+	// OldestMicros is the beginning of the oldest open transaction that may still write
+	// events; read second. It equals NowMicros when none is open. Zero: not known, because
+	// the right to see it is missing or a prepared transaction is there, whose beginning
+	// no server tells.
 	OldestMicros int64
-	// At is the end of the log.
+	// At is the end of the server's log; read last.
 	At Position
 }
