@@ -1,9 +1,9 @@
 package event
 
 // Reading is one look at a source's own server: its clock, what is open there, and
-// how long its log is. The fields are in the order in which they must be read: a
-// transaction that commits between two of the looks is then either seen open or lies
-// beyond At, and never missed (package reorder says what follows from it).
+// how long its log is. The fields are in the order in which they must be read, and that
+// order is what they are worth: a transaction that was not seen open either began after
+// NowMicros, or has its commit below At (package reorder says what follows from it).
 //
 // Times are microseconds since 1970 UTC by the server's clock.
 type Reading struct {
