@@ -59,6 +59,14 @@ var rules = map[string]rule{
 		rank: 5, ours: []string{"event", "outbox"}, foreign: []string{"github.com/jackc/pgx/v5"},
 		why: "the SQL of the table; how to connect and what an error means is given in",
 	},
+	"inbox": {
+		rank: 2, ours: []string{"hlc"}, foreign: []string{"github.com/google/uuid", "go.opentelemetry.io/otel/propagation"},
+		why: "applications that read events import it: no client of a broker, no driver, no logger; propagation is how a trace goes on",
+	},
+	"inbox/postgres": {
+		rank: 3, ours: []string{"inbox"}, foreign: []string{"github.com/jackc/pgx/v5"},
+		why: "the SQL of the marks, in transactions that applications open",
+	},
 	"relay": {
 		rank: 5, ours: []string{"event", "hlc", "reorder", "router", "ack"},
 		why: "the corridor knows rooms by the interfaces that it declares, so that each can be replaced in a test",
