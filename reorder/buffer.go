@@ -114,7 +114,7 @@ func (b *Buffer[T]) Pop() (it Item[T], ok bool) {
 // due reports whether nothing that is still to come can stand before p, or whether
 // waiting would not help any more.
 func (b *Buffer[T]) due(p *place) bool {
-	if p.stamp < b.watermark || b.minimum < 0 {
+	if p.stamp < b.watermark {
 		return true
 	}
 	return b.any && (p.stamp < b.released.stamp || p.stamp == b.released.stamp && p.lane <= b.released.lane)

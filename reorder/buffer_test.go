@@ -44,15 +44,21 @@ func (s *sorter) limit() hlc.Stamp {
 	return low
 }
 
-func (s *sorter) pop(force bool) (sorted, bool) {
+// least is the next item, and whether it may go.
+func (s *sorter) least() (first sorted, due bool) {
 	if len(s.items) == 0 {
-		return sorted{}, false
+		return first, false
 	}
 	slices.SortFunc(s.items, func(a, b sorted) int {
 		return cmp.Or(cmp.Compare(a.stamp, b.stamp), cmp.Compare(a.source, b.source), cmp.Compare(a.arrival, b.arrival))
 	})
-	first := s.items[0]
-	if !force && first.stamp >= s.limit() && !first.late {
+	first = s.items[0]
+	return first, first.stamp < s.limit() || first.late
+}
+
+func (s *sorter) pop(force bool) (sorted, bool) {
+	first, due := s.least()
+	if len(s.items) == 0 || !due && !force {
 		return sorted{}, false
 	}
 	s.items = s.items[1:]
@@ -71,6 +77,7 @@ func TestBufferAgreesWithSortingEverything(t *testing.T) {
 			slow.attached[i] = true
 		}
 		var late, early uint64
+		most := 0
 		stamps := rapid.Uint64Range(1, 40) // few, so that many are equal
 		for range rapid.IntRange(1, 200).Draw(t, "steps") {
 			source := rapid.IntRange(0, n-1).Draw(t, "source")
@@ -113,8 +120,12 @@ func TestBufferAgreesWithSortingEverything(t *testing.T) {
 					b.Detach(source)
 				}
 			default:
+				_, due := slow.least()
 				want, wantOK := slow.pop(true)
 				got, ok := b.Relieve(source)
+				if got.Found.Has(Early) != (ok && !due) {
+					t.Fatalf("%v went out as %s, and it was due: %t", got, got.Found, due)
+				}
 				if ok != wantOK || ok && got.Value != want.arrival {
 					t.Fatalf("relieved of %v %t, want %v %t", got, ok, want, wantOK)
 				}
@@ -133,6 +144,9 @@ func TestBufferAgreesWithSortingEverything(t *testing.T) {
 				want.Watermark = slow.limit()
 			}
 			want.Late, want.Early = late, early
+			if most = max(most, f.Items); len(b.slots) > most {
+				t.Fatalf("%d slots are kept for at most %d items", len(b.slots), most)
+			}
 			if f != want {
 				t.Fatalf("figures %+v, want %+v", f, want)
 			}

@@ -226,6 +226,32 @@ func TestAnEffectThatOvertakesItsCauseAcrossSourcesIsCountedAsAConflict(t *testi
 	}
 }
 
+// What follows an item that went out early has nothing left to wait for.
+func TestWhatIsRaisedBehindAnEarlyItemGoesWithIt(t *testing.T) {
+	t.Parallel()
+	b := New[string](1, 1<<20)
+	b.Attach(0)
+	for _, c := range []struct {
+		stamp hlc.Stamp
+		key   uint64
+		name  string
+	}{{100, 7, "e1"}, {100, 8, "other"}, {50, 7, "e2"}, {120, 7, "e3"}} {
+		it := stamped(0, c.stamp, c.name)
+		it.Key, it.WithinKey = c.key, true
+		b.Add(it)
+	}
+	b.Advance(0, 80)
+	if out := drain(b); out != nil {
+		t.Fatalf("went out below 80: %v", values(out))
+	}
+	if it, ok := b.Relieve(0); !ok || it.Value != "e1" || it.Found != Early {
+		t.Fatalf("relieved of %v", it)
+	}
+	if got := values(drain(b)); !slices.Equal(got, []string{"e2"}) {
+		t.Errorf("behind e1 went out %v, want e2 alone", got)
+	}
+}
+
 func TestWithoutWithinKeyTheStampAloneDecides(t *testing.T) {
 	t.Parallel()
 	b := New[string](1, 1<<20)

@@ -42,8 +42,8 @@ func (b *Buffer[T]) Advance(source int, w hlc.Stamp) {
 	}
 }
 
-// settle finds the minimum. Of several that hold it the first one is taken, so that
-// exactly one is gated.
+// settle finds the minimum: above all stamps when none is attached. Of several that hold it
+// the first one is taken, so that exactly one is gated.
 func (b *Buffer[T]) settle() {
 	b.watermark, b.minimum = math.MaxUint64, -1
 	for i := range b.sources {

@@ -104,6 +104,10 @@ func TestASourceHasRoomWithinItsOwnBudgetAndForOneGiant(t *testing.T) {
 	if !b.Room(0, 40) || b.Room(0, 41) || !b.Room(1, 100) {
 		t.Error("room is not what the budget leaves")
 	}
+	add(1, 60)
+	if !b.Room(0, 40) {
+		t.Error("another source's items take room")
+	}
 	b.Pop()
 	if !b.Room(0, 100) {
 		t.Error("what went out still takes room")
