@@ -13,7 +13,7 @@ const held = 100_000
 // steady makes a buffer that holds many items, and a step that adds one and pops one, as
 // a stream does: stamps rise, each within spread of its neighbours.
 func steady(withinKey bool, spread int64) (step func()) {
-	b := New[*int](2, 1<<40)
+	b := New[*int](2, 1<<40, 0)
 	b.Attach(0)
 	b.Attach(1)
 	rng := rand.New(rand.NewPCG(1, 2))

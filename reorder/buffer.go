@@ -1,6 +1,10 @@
 package reorder
 
-import "github.com/walrelay/walrelay/hlc"
+import (
+	"time"
+
+	"github.com/walrelay/walrelay/hlc"
+)
 
 // Item is one event on its way through the buffer.
 type Item[T any] struct {
@@ -36,6 +40,7 @@ type Buffer[T any] struct {
 	heads   heads
 	sources []source
 	budget  int64
+	drift   time.Duration
 	arrival uint64
 
 	watermark hlc.Stamp // minimum over the attached
@@ -53,9 +58,13 @@ type slot[T any] struct {
 }
 
 // New makes a buffer over sources with the indexes 0 to sources-1, none of them attached.
-// budget is the number of bytes that each of them may hold.
-func New[T any](sources int, budget int64) *Buffer[T] {
-	b := &Buffer[T]{sources: make([]source, sources), heads: newHeads(sources), budget: budget}
+// budget is the number of bytes that each of them may hold. A stamp more than maxDrift
+// beyond its commit counts as Future; 0 stands for DefaultMaxDrift.
+func New[T any](sources int, budget int64, maxDrift time.Duration) *Buffer[T] {
+	if maxDrift == 0 {
+		maxDrift = DefaultMaxDrift
+	}
+	b := &Buffer[T]{sources: make([]source, sources), heads: newHeads(sources), budget: budget, drift: maxDrift}
 	b.settle()
 	return b
 }
@@ -64,7 +73,7 @@ func New[T any](sources int, budget int64) *Buffer[T] {
 // it comes out. The item is held whatever was found: what to do about a late one is the
 // caller's policy. Add does not ask for Room.
 func (b *Buffer[T]) Add(it Item[T]) Found {
-	own, found := effective(it.Stamp, it.Stamped, it.CommitMicros)
+	own, found := effective(it.Stamp, it.Stamped, it.CommitMicros, b.drift)
 	if b.any && own < b.released.stamp {
 		found |= Late
 	}
@@ -102,10 +111,13 @@ func (b *Buffer[T]) keep(s slot[T]) uint32 {
 	return uint32(len(b.slots) - 1)
 }
 
+// Due reports whether Pop would give an item.
+func (b *Buffer[T]) Due() bool { return len(b.heap) > 0 && b.due(&b.heap[0].place) }
+
 // Pop gives the next item that may go: its place is below the watermark, or not above what
 // has gone out already (a late one, or one raised behind what went out early).
 func (b *Buffer[T]) Pop() (it Item[T], ok bool) {
-	if len(b.heap) == 0 || !b.due(&b.heap[0].place) {
+	if !b.Due() {
 		return it, false
 	}
 	return b.release(0), true
@@ -127,7 +139,7 @@ func (b *Buffer[T]) Relieve(source int) (it Item[T], ok bool) {
 		return it, false
 	}
 	var found Found
-	if !b.due(&b.heap[0].place) {
+	if !b.Due() {
 		found = Early
 		b.sources[source].counters.Early++
 		b.counters.Early++

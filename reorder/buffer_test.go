@@ -70,7 +70,7 @@ func TestBufferAgreesWithSortingEverything(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 3).Draw(t, "sources")
-		b := New[int](n, 1<<20)
+		b := New[int](n, 1<<20, 0)
 		slow := sorter{watermark: make([]hlc.Stamp, n), attached: make([]bool, n)}
 		for i := range n {
 			b.Attach(i)
@@ -103,6 +103,9 @@ func TestBufferAgreesWithSortingEverything(t *testing.T) {
 				b.Advance(source, w)
 			case step < 8:
 				for {
+					if _, due := slow.least(); b.Due() != due {
+						t.Fatalf("due is %t, want %t", b.Due(), due)
+					}
 					want, wantOK := slow.pop(false)
 					got, ok := b.Pop()
 					if ok != wantOK || ok && got.Value != want.arrival {
@@ -174,7 +177,7 @@ func stamped(source int, stamp hlc.Stamp, value string) Item[string] {
 
 func TestALateEventGoesAtOnceAndMovesNothing(t *testing.T) {
 	t.Parallel()
-	b := New[string](1, 1<<20)
+	b := New[string](1, 1<<20, 0)
 	b.Attach(0)
 	b.Add(stamped(0, 100, "a"))
 	b.Add(stamped(0, 300, "c"))
@@ -202,8 +205,8 @@ func TestALateEventGoesAtOnceAndMovesNothing(t *testing.T) {
 func TestAFutureStampBlocksNothingAndNeverRaisesTheMarkBeyondItsCommit(t *testing.T) {
 	t.Parallel()
 	commit := int64(1_700_000_000_000)
-	for _, ahead := range []time.Duration{MaxDrift, MaxDrift + time.Millisecond, 24 * time.Hour, 100 * 365 * 24 * time.Hour} {
-		b := New[string](1, 1<<20)
+	for _, ahead := range []time.Duration{DefaultMaxDrift, DefaultMaxDrift + time.Millisecond, 24 * time.Hour, 100 * 365 * 24 * time.Hour} {
+		b := New[string](1, 1<<20, 0)
 		b.Attach(0)
 		far, err := hlc.Pack(commit+ahead.Milliseconds(), 7)
 		if err != nil {
@@ -219,7 +222,7 @@ func TestAFutureStampBlocksNothingAndNeverRaisesTheMarkBeyondItsCommit(t *testin
 		w, _ := hlc.Pack(commit+2, 0)
 		b.Advance(0, w)
 		out := drain(b)
-		if ahead == MaxDrift {
+		if ahead == DefaultMaxDrift {
 			if found != 0 || len(out) != 1 || out[0].Value != "near" {
 				t.Errorf("%s ahead is not too far: found %s, went out %v", ahead, found, values(out))
 			}
@@ -236,7 +239,7 @@ func TestAFutureStampBlocksNothingAndNeverRaisesTheMarkBeyondItsCommit(t *testin
 
 func TestAnEventWithoutAStampStandsAtItsCommitTime(t *testing.T) {
 	t.Parallel()
-	b := New[string](1, 1<<20)
+	b := New[string](1, 1<<20, 0)
 	b.Attach(0)
 	commit := int64(1_700_000_000_000)
 	for _, c := range []struct {
@@ -258,7 +261,7 @@ func TestAnEventWithoutAStampStandsAtItsCommitTime(t *testing.T) {
 		t.Errorf("order %q", got)
 	}
 	for _, micros := range []int64{-1, 0, 1 << 62} {
-		if s, found := effective(0, false, micros); found != Unstamped || s.PhysicalMillis() > hlc.MaxPhysical {
+		if s, found := effective(0, false, micros, time.Hour); found != Unstamped || s.PhysicalMillis() > hlc.MaxPhysical {
 			t.Errorf("commit at %d µs: %s %s", micros, s, found)
 		}
 	}
@@ -267,7 +270,7 @@ func TestAnEventWithoutAStampStandsAtItsCommitTime(t *testing.T) {
 func TestAStampWhoseCommitTimeIsUnknownIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	far, _ := hlc.Pack(1_700_000_000_000, 0)
-	if s, found := effective(far, true, 0); found != Future || s != 0 {
+	if s, found := effective(far, true, 0, time.Hour); found != Future || s != 0 {
 		t.Errorf("placed at %s, %s", s, found)
 	}
 }

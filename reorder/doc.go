@@ -25,7 +25,7 @@
 //
 // # What has no usable stamp
 //
-// An event without a stamp, or with one further than MaxDrift beyond its commit, is
+// An event without a stamp, or with one further than a drift beyond its commit, is
 // placed by its commit time. It waits for nothing that is later than its commit, and
 // never moves the released mark beyond it: a forged stamp cannot hold anything up.
 //

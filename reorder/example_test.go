@@ -11,7 +11,7 @@ import (
 
 // Two sources into one topic: an event waits until both have passed it.
 func ExampleBuffer() {
-	b := reorder.New[string](2, 32<<20)
+	b := reorder.New[string](2, 32<<20, 0)
 	b.Attach(0)
 	b.Attach(1)
 	add := func(source int, millis int64, value string) {

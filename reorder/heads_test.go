@@ -79,7 +79,7 @@ func TestRaisingIsTheMergeByHeads(t *testing.T) {
 	reached := map[Found]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 3).Draw(t, "sources")
-		b := New[int](n, 1<<20)
+		b := New[int](n, 1<<20, 0)
 		for i := range n {
 			b.Attach(i)
 		}
@@ -130,7 +130,7 @@ func TestRaisingIsTheMergeByHeads(t *testing.T) {
 func TestMergeByHeadsNeverReordersAKeyWithinASourceWhateverHappens(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		b := New[int](2, 1<<20)
+		b := New[int](2, 1<<20, 0)
 		b.Attach(0)
 		b.Attach(1)
 		type line struct {
@@ -204,7 +204,7 @@ func TestAnEffectThatOvertakesItsCauseAcrossSourcesIsCountedAsAConflict(t *testi
 		{"of another key", 60, key + 1, 1, []string{"f", "e1", "e2"}, 0},
 		{"of the same source and another key", 60, key + 1, 0, []string{"f", "e1", "e2"}, 0},
 	} {
-		b := New[string](2, 1<<20)
+		b := New[string](2, 1<<20, 0)
 		b.Attach(0)
 		b.Attach(1)
 		add := func(source int, s hlc.Stamp, key uint64, name string) {
@@ -229,7 +229,7 @@ func TestAnEffectThatOvertakesItsCauseAcrossSourcesIsCountedAsAConflict(t *testi
 // What follows an item that went out early has nothing left to wait for.
 func TestWhatIsRaisedBehindAnEarlyItemGoesWithIt(t *testing.T) {
 	t.Parallel()
-	b := New[string](1, 1<<20)
+	b := New[string](1, 1<<20, 0)
 	b.Attach(0)
 	for _, c := range []struct {
 		stamp hlc.Stamp
@@ -254,7 +254,7 @@ func TestWhatIsRaisedBehindAnEarlyItemGoesWithIt(t *testing.T) {
 
 func TestWithoutWithinKeyTheStampAloneDecides(t *testing.T) {
 	t.Parallel()
-	b := New[string](1, 1<<20)
+	b := New[string](1, 1<<20, 0)
 	for _, within := range []bool{true, false} {
 		b.Attach(0)
 		for _, s := range []hlc.Stamp{100, 50} {

@@ -7,10 +7,10 @@ import (
 	"github.com/walrelay/walrelay/hlc"
 )
 
-// MaxDrift is how far a stamp may be beyond the time of its commit. It is what clocks of
-// the forze contract accept from each other (hlc.Clock refuses a merge beyond it), so a
-// stamp further ahead is a fault or a forgery.
-const MaxDrift = 5 * time.Minute
+// DefaultMaxDrift is how far a stamp may be beyond the time of its commit. It is what
+// clocks of the forze contract accept from each other (hlc.DefaultMaxDrift), so a stamp
+// further ahead is a fault or a forgery.
+const DefaultMaxDrift = hlc.DefaultMaxDrift
 
 // Found is what Add and Pop noticed about an item; several may hold at once. Zero: it
 // was on time and stands at its own stamp.
@@ -21,7 +21,7 @@ const (
 	// Late: the stamp is below one that was already released. A bound of the source is
 	// not true, or the source was detached, or order was given up for memory.
 	Late Found = 1 << iota
-	// Future: the stamp is more than MaxDrift beyond the commit; placed by commit time.
+	// Future: the stamp is more than the allowed drift beyond the commit; placed by commit time.
 	Future
 	// Unstamped: no stamp; placed by commit time.
 	Unstamped
@@ -59,11 +59,11 @@ func atMicros(micros int64) hlc.Stamp {
 }
 
 // effective is the stamp that an item is ordered by, before its key is looked at.
-func effective(stamp hlc.Stamp, stamped bool, commitMicros int64) (hlc.Stamp, Found) {
+func effective(stamp hlc.Stamp, stamped bool, commitMicros int64, drift time.Duration) (hlc.Stamp, Found) {
 	switch {
 	case !stamped:
 		return atMicros(commitMicros), Unstamped
-	case stamp.PhysicalMillis() > commitMicros/1000+MaxDrift.Milliseconds():
+	case stamp.PhysicalMillis() > commitMicros/1000+drift.Milliseconds():
 		return atMicros(commitMicros), Future
 	default:
 		return stamp, 0

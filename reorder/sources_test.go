@@ -11,7 +11,7 @@ import (
 
 func TestAStalledSourceFreezesTheWatermarkUntilItIsDetached(t *testing.T) {
 	t.Parallel()
-	b := New[string](2, 1<<20)
+	b := New[string](2, 1<<20, 0)
 	b.Attach(0)
 	b.Attach(1)
 	b.Advance(1, 50) // and then nothing more
@@ -48,7 +48,7 @@ func TestTheMinimumIsThatOfTheAttachedSources(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 4).Draw(t, "sources")
-		b := New[int](n, 0)
+		b := New[int](n, 0, 0)
 		attached, w := make([]bool, n), make([]hlc.Stamp, n)
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			i := rapid.IntRange(0, n-1).Draw(t, "source")
@@ -91,7 +91,7 @@ func TestTheMinimumIsThatOfTheAttachedSources(t *testing.T) {
 
 func TestASourceHasRoomWithinItsOwnBudgetAndForOneGiant(t *testing.T) {
 	t.Parallel()
-	b := New[string](2, 100)
+	b := New[string](2, 100, 0)
 	add := func(source int, bytes int64) {
 		it := stamped(source, 5, "")
 		it.Bytes = bytes
@@ -123,7 +123,7 @@ type feed struct {
 // drive reads two sources by turns as the relay does, and answers how many events came
 // out, the most bytes that one source held, and whether all came to a stop before the end.
 func drive(feeds []feed, budget int64, wait func(*Buffer[int], int) bool, relieve bool) (out []Item[int], most int64, stuck bool) {
-	b := New[int](len(feeds), budget)
+	b := New[int](len(feeds), budget, 0)
 	for i := range feeds {
 		b.Attach(i)
 	}
