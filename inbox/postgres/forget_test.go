@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/walrelay/walrelay/inbox"
 	"github.com/walrelay/walrelay/inbox/postgres"
 	"github.com/walrelay/walrelay/test/pgserver"
@@ -63,13 +65,13 @@ func TestTableMayHaveAnyName(t *testing.T) {
 	onEach(t, func(t *testing.T, pg *pgserver.Server) {
 		h := newHouse(t, pg)
 		h.exec(`create schema "Pay"`)
-		const table = `Pay.in"box`
+		table := pgx.Identifier{"Pay", `in"box`}
 		h.exec(postgres.DDL(table))
 		h.exec(postgres.DDL(table)) // may be repeated
 		in := h.inbox(inbox.Options{}, postgres.Options{Table: table})
 		for _, want := range []inbox.Outcome{inbox.Handled, inbox.Duplicate} {
 			got, err := in.Process(t.Context(), h.pool, published(1, 1), pay)
-			is(t, table, want, got, err)
+			is(t, table.Sanitize(), want, got, err)
 		}
 		if n := h.count(`select count(*) from "Pay"."in""box"`); n != 1 {
 			t.Errorf("%d marks", n)
@@ -90,7 +92,7 @@ func TestOptionsThatCannotBeAreRefused(t *testing.T) {
 		opts postgres.Options
 		says string
 	}{
-		{postgres.Options{Table: "pay."}, "empty part"},
+		{postgres.Options{Table: pgx.Identifier{"pay", ""}}, "empty part"},
 		{postgres.Options{Runs: -1}, "runs"},
 		{postgres.Options{Isolation: "chaos"}, "isolation"},
 	} {

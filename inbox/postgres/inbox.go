@@ -11,8 +11,8 @@ import (
 
 // Options of an inbox in Postgres.
 type Options struct {
-	// Table of the marks, qualified or not; DefaultTable when empty.
-	Table string
+	// Table of the marks; public.inbox unless given.
+	Table pgx.Identifier
 	// Runs is how often Process runs a transaction that Postgres gives up for a
 	// serialization failure or a deadlock, the first run included; 5 when 0.
 	Runs int
@@ -31,7 +31,7 @@ type Inbox struct {
 
 // New joins an inbox with a table. It does not look whether the table is there.
 func New(in *inbox.Inbox, opts Options) (*Inbox, error) {
-	if slices.Contains(identifier(opts.Table), "") {
+	if slices.Contains(opts.Table, "") {
 		return nil, fmt.Errorf("table name %q of the inbox has an empty part", opts.Table)
 	}
 	switch {

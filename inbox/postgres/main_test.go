@@ -42,7 +42,7 @@ func newHouse(t *testing.T, pg *pgserver.Server) *house {
 		t.Fatal(err)
 	}
 	t.Cleanup(h.pool.Close)
-	h.exec(postgres.DDL(""))
+	h.exec(postgres.DDL(nil))
 	h.exec(`create table payments (id text, execution uuid); create table accounts (id int primary key, money int not null); insert into accounts values (1, 0), (2, 0)`)
 	return h
 }

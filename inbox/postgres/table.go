@@ -2,21 +2,16 @@ package postgres
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// DefaultTable is found through the search path of the connection.
-const DefaultTable = "inbox"
-
-// DDL is the SQL that makes the table, in two statements that may be repeated. A
-// table name may be qualified, schema.table; each part is quoted as it stands, so
-// that case counts. The second statement is the index that Forget reads; a table
-// that others made works without it, slower to forget.
-func DDL(table string) string {
-	name := identifier(table)
-	index := name[len(name)-1] + "_processed_at"
+// DDL is the SQL that makes the table, public.inbox when nil, in two statements
+// that may be repeated. The second makes the index that Forget reads; a table that
+// others made works without it, and takes longer to forget.
+func DDL(table pgx.Identifier) string {
+	table = orDefault(table)
+	index := pgx.Identifier{table[len(table)-1] + "_processed_at"}
 	return fmt.Sprintf(`create table if not exists %s (
     inbox_route  text not null,
     message_id   text not null,
@@ -24,21 +19,21 @@ func DDL(table string) string {
     primary key (inbox_route, message_id)
 );
 create index if not exists %s on %[1]s (inbox_route, processed_at);
-`, name.Sanitize(), pgx.Identifier{index}.Sanitize())
+`, table.Sanitize(), index.Sanitize())
 }
 
-func identifier(table string) pgx.Identifier {
-	if table == "" {
-		table = DefaultTable
+func orDefault(table pgx.Identifier) pgx.Identifier {
+	if len(table) == 0 {
+		return pgx.Identifier{"public", "inbox"}
 	}
-	return strings.Split(table, ".")
+	return table
 }
 
 // statements are the SQL of one table.
 type statements struct{ mark, forget string }
 
-func newStatements(table string) statements {
-	name := identifier(table).Sanitize()
+func newStatements(table pgx.Identifier) statements {
+	name := orDefault(table).Sanitize()
 	return statements{
 		// The key is named so that a table without it is an error and not an inbox that
 		// finds everything new.

@@ -101,6 +101,16 @@ var rules = map[string]rule{
 		},
 		why: "the front door: it parses, assembles and runs; pgx and uuid are for emit, which writes as an application would",
 	},
+	"examples/orders": {
+		rank: 6, ours: []string{"stage", "stage/postgres"},
+		foreign: []string{"github.com/google/uuid", "github.com/jackc/pgx/v5"},
+		why:     "what an application needs, and no more than it would have",
+	},
+	"examples/payments": {
+		rank: 6, ours: []string{"inbox", "inbox/postgres", "stage", "stage/postgres"},
+		foreign: []string{"github.com/jackc/pgx/v5", "github.com/twmb/franz-go/pkg/kgo"},
+		why:     "what an application needs, and no more than it would have",
+	},
 }
 
 // impure are the standard packages that a pure one must not import, with the reason.
