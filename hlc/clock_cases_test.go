@@ -17,7 +17,6 @@ import (
 func TestStampsRiseThroughAStepBackAndReturnToWallTimeWhenItCatchesUp(t *testing.T) {
 	t.Parallel()
 	w, c := clockAt(1_700_000_000_000)
-	top := w.at
 	last := c.Now()
 	tick := func() Stamp {
 		t.Helper()
@@ -32,7 +31,7 @@ func TestStampsRiseThroughAStepBackAndReturnToWallTimeWhenItCatchesUp(t *testing
 	for range 100 {
 		tick()
 	}
-	top = w.at
+	top := w.at
 	w.step(-5 * time.Minute)
 	for i := range 10 * 60 * 1000 {
 		s := tick()

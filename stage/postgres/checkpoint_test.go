@@ -242,7 +242,7 @@ func TestWhatIsNoMarkIsAnErrorWithARemedyAndNotTheAbsenceOfOne(t *testing.T) {
 			}
 		}
 		// The flush says it too, when the table was replaced since.
-		h.exec(`drop table hlc_checkpoint; ` + Checkpoint{}.DDL())
+		h.exec(`drop table if exists hlc_checkpoint; ` + Checkpoint{}.DDL())
 		h.load(0, false)
 		x := h.open(Options{})
 		h.exec(`alter table hlc_checkpoint drop constraint hlc_checkpoint_pkey`)

@@ -70,6 +70,8 @@ func onEach(t *testing.T, body func(*testing.T, *house)) {
 func newHouse(t testing.TB, pg *pgserver.Server, w way) *house {
 	t.Helper()
 	h := &house{t: t, way: w, pg: pg, name: pg.NewDatabase(t)}
+	// Who waits for a lock that never comes shall fail the test, not hang it.
+	pg.Exec(t, "alter database "+h.name+" set lock_timeout = '30s'")
 	var err error
 	if h.pool, err = pgxpool.New(context.Background(), pg.URL(h.name)); err != nil {
 		t.Fatal(err)

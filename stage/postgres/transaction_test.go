@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/walrelay/walrelay/stage"
 	"github.com/walrelay/walrelay/test/pgserver"
@@ -155,4 +156,37 @@ func TestRowsThatAreDeletedAtOnceLeaveTheTableEmpty(t *testing.T) {
 		h.wants(id(1).String(), `select string_agg(event_id::text, ' ') from outbox`)
 		h.wantsMark(res.Mark)
 	})
+}
+
+// Poolers and proxies ask for other ways to pass arguments than pgx's own choice.
+func TestEveryModeOfTheDriverWritesTheSameRow(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, pgserver.Shared(t, pgserver.V18), byPgx)
+	for _, mode := range []string{"cache_statement", "cache_describe", "describe_exec", "exec", "simple_protocol"} {
+		pool, err := pgxpool.New(t.Context(), h.pg.URL(h.name)+"&default_query_exec_mode="+mode)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := Open(t.Context(), Pgx(pool), Options{})
+		if err != nil {
+			t.Fatalf("%s: %v", mode, err)
+		}
+		messages, err := Open(t.Context(), Pgx(pool), Options{Form: Messages})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := full()
+		e.Route = mode
+		if err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+			if _, err := x.Flush(t.Context(), Pgx(tx), h.stage(x.Buffer(), e)); err != nil {
+				return err
+			}
+			_, err := messages.Flush(t.Context(), Pgx(tx), h.stage(messages.Buffer(), e))
+			return err
+		}); err != nil {
+			t.Errorf("%s: %v", mode, err)
+		}
+		pool.Close()
+	}
+	h.wants("5 1", `select count(*) || ' ' || count(distinct to_jsonb(o) - 'id' - 'outbox_route' - 'created_at' - 'hlc') from outbox o`)
 }
