@@ -211,3 +211,36 @@ func TestEventsOfConcurrentStagersAreInTheOrderOfTheirStamps(t *testing.T) {
 		t.Errorf("%d events", len(all))
 	}
 }
+
+// Battery G's wiring: what is staged in reaction to an event is stamped above it,
+// though the wall clock is behind; what is refused, or cannot be read, changes nothing.
+func TestReactionIsStampedAboveItsCause(t *testing.T) {
+	t.Parallel()
+	now := at(1_700_000_000_000)
+	clock := hlc.New(now, 0)
+	b := NewBuffer(clock, now, 0)
+	ahead, err := hlc.Parse("001700000200000.00003")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := clock.Observe(ahead + 1<<40); err == nil {
+		t.Error("a stamp of another year was taken in")
+	}
+	if _, err := hlc.Parse("10.xyz"); err == nil {
+		t.Error("10.xyz is no stamp")
+	}
+	var stamps []string
+	for range 2 {
+		s, err := b.Stage(context.Background(), Event{Route: "r", Type: "t", Payload: struct{}{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stamps = append(stamps, s.Stamp.String())
+		if _, err := clock.Observe(ahead); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := "[001700000000000.00000 001700000200000.00005]"; fmt.Sprint(stamps) != want {
+		t.Errorf("stamps %s, want %s", stamps, want)
+	}
+}

@@ -98,33 +98,45 @@ func TestLowWriterThatIsHeldAtItsWriteDoesNotLowerTheMark(t *testing.T) {
 		h.exec(fmt.Sprintf(`create function gate() returns trigger language plpgsql as $$ begin
 			if new.hlc %% 2 = 1 then perform pg_advisory_xact_lock_shared(%d); end if; return new; end $$;
 			create trigger gate before insert on hlc_checkpoint for each row execute function gate()`, gate))
-		for i, before := range []hlc.Stamp{0, 2} {
-			if before != 0 {
+		ctx := context.Background()
+		for name, write := range map[string]func(w *work) error{
+			"advance": func(w *work) error { return Checkpoint{}.Advance(ctx, w.db, 11) },
+			"flush": func(w *work) error { // of a clock that stands at 0: its stamps are 1, or 3 after a mark of 2
+				x, err := Open(ctx, h.db(), Options{Now: frozen(0)})
+				if err == nil {
+					_, err = x.Flush(ctx, w.db, h.stage(x.Buffer(), some(1)...))
+				}
+				return err
+			},
+		} {
+			for _, before := range []hlc.Stamp{0, 2} {
 				h.exec(`truncate hlc_checkpoint`)
-				h.advance(Checkpoint{}, before)
+				if before != 0 {
+					h.advance(Checkpoint{}, before)
+				}
 				h.wantsMark(before)
+				holder := h.pg.Conn(t, h.name)
+				if _, err := holder.Exec(ctx, `select pg_advisory_lock($1)`, gate); err != nil {
+					t.Fatal(err)
+				}
+				low := h.begin()
+				done := make(chan error, 1)
+				go func() { done <- write(low) }()
+				h.blocked(1)
+				h.wantsMark(before)
+				h.advance(Checkpoint{}, 100) // even: passes the gate
+				h.wantsMark(100)
+				if _, err := holder.Exec(ctx, `select pg_advisory_unlock($1)`, gate); err != nil {
+					t.Fatal(err)
+				}
+				if err := <-done; err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+				h.wantsMark(100)
+				low.commit()
+				h.wantsMark(100)
+				h.load(100, true)
 			}
-			holder := h.pg.Conn(t, h.name)
-			if _, err := holder.Exec(t.Context(), `select pg_advisory_lock($1)`, gate); err != nil {
-				t.Fatal(err)
-			}
-			low := h.begin()
-			done := make(chan error, 1)
-			go func() { done <- Checkpoint{}.Advance(context.Background(), low.db, 11) }()
-			h.blocked(1)
-			h.wantsMark(before)
-			h.advance(Checkpoint{}, 100) // even: passes the gate
-			h.wantsMark(100)
-			if _, err := holder.Exec(t.Context(), `select pg_advisory_unlock($1)`, gate); err != nil {
-				t.Fatal(err)
-			}
-			if err := <-done; err != nil {
-				t.Fatalf("round %d: %v", i, err)
-			}
-			h.wantsMark(100)
-			low.commit()
-			h.wantsMark(100)
-			h.load(100, true)
 		}
 	})
 }

@@ -29,7 +29,9 @@
 //   - The flush locks the checkpoint's row of its node until the transaction ends,
 //     so transactions of one node commit one after the other from there on. Flush
 //     last, commit at once, and give each process a NodeKey of its own; where many
-//     transactions of one process flush at the same time, set Stripes.
+//     transactions of one process flush at the same time, set Stripes. (16 sessions,
+//     durable commits, two cores: 2 100 transactions a second on one row, 4 000 on 64
+//     stripes, 5 500 without a checkpoint; the bench is in bench_test.go.)
 //   - For the same reason a transaction that goes on to lock other rows after its
 //     flush can end in a deadlock with one that locked them before.
 //   - Under REPEATABLE READ and SERIALIZABLE two transactions of one node (and

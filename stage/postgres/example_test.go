@@ -38,7 +38,7 @@ func ExampleOutbox_Flush() {
 	}
 	defer pool.Close()
 	// Once for the process, before anything is stamped.
-	out, err := postgres.Open(ctx, postgres.Pgx(pool), postgres.Options{Checkpoint: postgres.Checkpoint{NodeKey: "shop-1"}})
+	out, err := postgres.Open(ctx, postgres.Pgx(pool), postgres.Options{Checkpoint: postgres.Checkpoint{NodeKey: "shop-1", Stripes: 16}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -67,6 +67,18 @@ func onEach(t *testing.T, body func(*testing.T, *house)) {
 	}
 }
 
+// onEachServer runs body where the way does not matter.
+func onEachServer(t *testing.T, body func(*testing.T, *house)) {
+	t.Helper()
+	t.Parallel()
+	for _, v := range []pgserver.Version{pgserver.V15, pgserver.V18} {
+		t.Run(v.String(), func(t *testing.T) {
+			t.Parallel()
+			body(t, newHouse(t, pgserver.Shared(t, v), byPgx))
+		})
+	}
+}
+
 func newHouse(t testing.TB, pg *pgserver.Server, w way) *house {
 	t.Helper()
 	h := &house{t: t, way: w, pg: pg, name: pg.NewDatabase(t)}
