@@ -13,7 +13,8 @@ const MaxLogical = 1<<16 - 1
 // stamp positive as a signed 64-bit integer (year 6429).
 const MaxPhysical = 1<<47 - 1
 
-// Stamp is a packed Hybrid Logical Clock value. The zero value sorts before all others.
+// Stamp is a packed Hybrid Logical Clock value: compare stamps as the integers that
+// they are. The zero value sorts before all others, and no clock issues it.
 type Stamp uint64
 
 // Pack makes a stamp of milliseconds since 1970 UTC and a logical counter, or
@@ -37,7 +38,8 @@ func (s Stamp) Logical() uint16 { return uint16(s) }
 // TextLen is the length of the text form.
 const TextLen = 15 + 1 + 5
 
-// AppendText appends the text form, for instance 001700000000000.00003.
+// AppendText appends the text form, for instance 001700000000000.00003. It never
+// fails; the error makes it an encoding.TextAppender.
 func (s Stamp) AppendText(dst []byte) ([]byte, error) {
 	dst = appendPadded(dst, uint64(s.PhysicalMillis()), 15)
 	dst = append(dst, '.')
@@ -56,12 +58,14 @@ func appendPadded(dst []byte, v uint64, width int) []byte {
 	return dst
 }
 
+// String is the text form: what the header forze_hlc carries.
 func (s Stamp) String() string {
 	b, _ := s.AppendText(make([]byte, 0, TextLen))
 	return string(b)
 }
 
-// Parse reads the text form; unpadded decimals are accepted.
+// Parse reads the text form; unpadded decimals are accepted. What has no dot, is no
+// decimal number or is out of range is an error, and so is never a stamp by accident.
 func Parse(text string) (Stamp, error) {
 	p, l, ok := strings.Cut(text, ".")
 	if !ok {
@@ -78,7 +82,8 @@ func Parse(text string) (Stamp, error) {
 	return Pack(int64(physical), int64(logical))
 }
 
-// ParsePacked reads the decimal digits of a packed stamp, as a bigint column prints it.
+// ParsePacked reads the decimal digits of a packed stamp, as a bigint column prints
+// it; anything but digits, and more than a bigint holds, is an error.
 func ParsePacked(digits []byte) (Stamp, error) {
 	if len(digits) == 0 || len(digits) > 19 {
 		return 0, fmt.Errorf("packed stamp %q is not a positive 64-bit integer", digits)

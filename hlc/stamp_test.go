@@ -91,3 +91,28 @@ func ExampleStamp_String() {
 	fmt.Println(uint64(s), s)
 	// Output: 111411200000000003 001700000000000.00003
 }
+
+// Headers come from anybody: what reads as a stamp is one, and reads the same again.
+func FuzzParse(f *testing.F) {
+	for _, text := range []string{"001700000000000.00003", "1.65535", "1.65536", ".", "+1.0", "1_0.0", "140737488355327.1", "0.0 ", "-0.0", "1.2.3"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := Parse(text)
+		if err != nil {
+			return
+		}
+		if strings.Trim(text, "0123456789") != "." {
+			t.Errorf("%q reads as %s", text, s)
+		}
+		if _, err := Pack(s.PhysicalMillis(), int64(s.Logical())); err != nil {
+			t.Errorf("%q reads as a stamp outside the format: %v", text, err)
+		}
+		if again, err := Parse(s.String()); err != nil || again != s {
+			t.Errorf("%q reads as %s, and that as %s %v", text, s, again, err)
+		}
+		if packed, err := ParsePacked([]byte(strconv.FormatUint(uint64(s), 10))); err != nil || packed != s {
+			t.Errorf("%q packed reads as %s %v", text, packed, err)
+		}
+	})
+}
