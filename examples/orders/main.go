@@ -21,17 +21,18 @@ func main() {
 	url := flag.String("database", os.Getenv("ORDERS_DATABASE_URL"), "connection string of its Postgres database")
 	count := flag.Int("n", 10, "how many orders to place")
 	every := flag.Duration("every", 200*time.Millisecond, "pause between two orders")
+	node := flag.String("node", "orders-1", "name of this process among those of the service; it stays the same over restarts")
 	ahead := flag.Duration("clock-ahead", 0, "pretend that this machine's clock is wrong by so much")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	wall := func() time.Time { return time.Now().Add(*ahead) }
-	if err := run(ctx, *url, *count, *every, wall); err != nil && ctx.Err() == nil {
+	if err := run(ctx, *url, *node, *count, *every, wall); err != nil && ctx.Err() == nil {
 		log.Fatalf("orders: %v", err)
 	}
 }
 
-func run(ctx context.Context, url string, count int, every time.Duration, wall func() time.Time) error {
+func run(ctx context.Context, url, node string, count int, every time.Duration, wall func() time.Time) error {
 	pool, err := pgxpool.New(ctx, url)
 	if err != nil {
 		return err
@@ -43,7 +44,7 @@ func run(ctx context.Context, url string, count int, every time.Duration, wall f
 	// Before the first event: the clock goes on where the process before this one
 	// stopped. The table outbox is made by walrelay init.
 	out, err := postgres.Open(ctx, postgres.Pgx(pool), postgres.Options{
-		Checkpoint: postgres.Checkpoint{NodeKey: "orders-1"}, Now: wall,
+		Checkpoint: postgres.Checkpoint{NodeKey: node}, Now: wall,
 	})
 	if err != nil {
 		return err

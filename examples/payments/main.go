@@ -26,16 +26,17 @@ func main() {
 	url := flag.String("database", os.Getenv("PAYMENTS_DATABASE_URL"), "connection string of its Postgres database")
 	brokers := flag.String("brokers", os.Getenv("KAFKA_BROKERS"), "addresses of Kafka, separated by commas")
 	topic := flag.String("topic", "shop.orders", "topic of the orders")
+	node := flag.String("node", "payments-1", "name of this process among those of the service; it stays the same over restarts")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *url, strings.Split(*brokers, ","), *topic); err != nil && !errors.Is(err, context.Canceled) {
+	if err := run(ctx, *url, strings.Split(*brokers, ","), *topic, *node); err != nil && !errors.Is(err, context.Canceled) {
 		// The record at which it stopped is delivered again after a restart.
 		log.Fatalf("payments: %v", err)
 	}
 }
 
-func run(ctx context.Context, url string, brokers []string, topic string) error {
+func run(ctx context.Context, url string, brokers []string, topic, node string) error {
 	pool, err := pgxpool.New(ctx, url)
 	if err != nil {
 		return err
@@ -45,7 +46,7 @@ func run(ctx context.Context, url string, brokers []string, topic string) error 
 	if _, err := pool.Exec(ctx, `create table if not exists payments (order_id text not null, total numeric(12, 2) not null);`+inboxpg.DDL(nil)); err != nil {
 		return err
 	}
-	out, err := stagepg.Open(ctx, stagepg.Pgx(pool), stagepg.Options{Checkpoint: stagepg.Checkpoint{NodeKey: "payments-1"}})
+	out, err := stagepg.Open(ctx, stagepg.Pgx(pool), stagepg.Options{Checkpoint: stagepg.Checkpoint{NodeKey: node}})
 	if err != nil {
 		return err
 	}
@@ -69,7 +70,7 @@ func run(ctx context.Context, url string, brokers []string, topic string) error 
 			fmt.Println(outcome, string(r.Key))
 		}
 		return err
-	}, kgo.ClientID("payments"))
+	}, kgo.InstanceID(node)) // with a name, a process that crashed has its partitions back as soon as it is up again
 	if err != nil {
 		return err
 	}
