@@ -8,10 +8,12 @@ import (
 	"github.com/walrelay/walrelay/hlc"
 )
 
-// Jitter is how far commit times may go back along one log. A server takes the time of
-// a commit before it writes the commit's record; a process that is held up in between
-// writes an older time behind a newer one. Postgres does nothing that waits there, so a
-// second is what a starved machine needs, not what it usually takes (microseconds).
+// Jitter is taken off the time of a commit before it is believed, because times go back
+// along one log: a server takes the time of a commit before it writes the commit's record,
+// and a process that is held up in between writes an older time behind a newer one. That
+// alone would do no harm, since what comes behind a record was written later than the time
+// in it was taken; a second on top is for a clock that is set back a little. It costs
+// something only in a backlog, where all readings are far ahead.
 const Jitter = time.Second
 
 // maxReadings bounds the readings that wait for the stream. 256 at a few a second are a
@@ -20,7 +22,8 @@ const maxReadings = 256
 
 // Bounds are the assumptions about the producers of one source.
 type Bounds struct {
-	// Transaction (T) is the longest time from an event's stamp to its commit.
+	// Transaction (T) is the longest time from an event's stamp until its commit's record
+	// is in the log.
 	Transaction time.Duration
 	// Staged (T_pre) is the longest time from an event's stamp to the beginning of its
 	// transaction: applications stamp first and begin at their first statement.
@@ -42,8 +45,8 @@ type Bounds struct {
 //	    committed ≥ Now                        ⇒ stamp ≥ Now - T - ε
 //	and its transaction was open when activity was read, or began later:
 //	    begun ≥ min(Now, Oldest)               ⇒ stamp ≥ min(Now, Oldest) - T_pre - ε
-//	behind a commit that was delivered:
-//	    committed ≥ that commit's time - Jitter ⇒ stamp ≥ commit time - Jitter - T - ε
+//	behind a commit that was delivered, so written after its time was taken:
+//	    committed ≥ that commit's time         ⇒ stamp ≥ commit time - Jitter - T - ε
 //
 // The second is what makes a T of minutes cheap: it costs only while a transaction is really
 // open for that long. The third moves on through a backlog, where all readings are far ahead.

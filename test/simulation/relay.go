@@ -31,6 +31,9 @@ type Plan struct {
 	// Stalls are when the stream of each source stands still, since the start. The server
 	// itself is well and its clock can be read.
 	Stalls [sources][]Span
+	// Blind is how long the clocks of the servers cannot be read, since the start; as good
+	// as in a backlog, where all readings are far ahead of the stream.
+	Blind time.Duration
 	// Budget is the number of events that each source may hold; zero: any.
 	Budget int64
 	// Relieve gives up order when a source that all wait for has no room.
@@ -230,6 +233,9 @@ func (r *relay) sample(s int) {
 		return
 	}
 	r.look(s)
+	if r.now < start+r.Blind.Microseconds() {
+		return
+	}
 	var reading event.Reading
 	if r.PositionFirst {
 		reading.At = at(r.w.written(s, first))

@@ -132,6 +132,29 @@ func TestASagaKeepsItsOrderThoughTheFirstSourceLags(t *testing.T) {
 	}
 }
 
+// In a backlog the commits themselves say how far a source is.
+func TestABacklogIsReleasedInOrderByItsCommitTimes(t *testing.T) {
+	t.Parallel()
+	peak, all := 0, 0
+	for seed := range uint64(seeds / 4) {
+		o := day(seed, 50*time.Millisecond)
+		o.Transaction, o.Flows = 40*time.Millisecond, 400
+		w := NewWorld(o)
+		for _, mode := range []Mode{Stamps, Heads} {
+			p := perturbed(seed, mode)
+			p.Blind = time.Duration(w.End-start)*time.Microsecond + 5*time.Second
+			out := Publish(w, p)
+			expectNone(t, w, out)
+			peak += out.Peak
+			all += len(out.Out)
+		}
+	}
+	t.Logf("%d of %d events were held at once", peak, all)
+	if 4*peak > 3*all {
+		t.Error("most of it waited for the end of the log")
+	}
+}
+
 // After a crash the events that were held come once more from the log: some of them
 // twice, none never, each run in order.
 func TestACrashMidBufferCostsDuplicatesOnly(t *testing.T) {
