@@ -12,21 +12,21 @@ type Item[T any] struct {
 	// of its log.
 	Source int
 	// Stamp counts when Stamped.
-	Stamp   hlc.Stamp
-	Stamped bool
+	Stamp hlc.Stamp
 	// CommitMicros is the commit time by the source's server, microseconds since 1970 UTC.
 	// Without it (zero) a stamp cannot be judged: the item counts as Future and goes at once.
 	CommitMicros int64
 	// Key is a hash of topic and key; two keys with one hash are only kept in order where
 	// they need not be. Zero: there is no order of a key to keep.
 	Key uint64
-	// WithinKey keeps the order of the log among the items of this source and key that
-	// ask for it.
-	WithinKey bool
 	// Bytes is what the item counts against its source's budget.
 	Bytes int64
 	// Value is the caller's.
-	Value T
+	Value   T
+	Stamped bool
+	// WithinKey keeps the order of the log among the items of this source and key that
+	// ask for it.
+	WithinKey bool
 	// Found is set by Add and Pop.
 	Found Found
 }
