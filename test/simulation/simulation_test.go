@@ -10,7 +10,7 @@ import (
 	"github.com/walrelay/walrelay/reorder"
 )
 
-const seeds = 100
+const seeds = 60
 
 // day is a world of the right kind, with true bounds.
 func day(seed uint64, skew time.Duration) Options {
