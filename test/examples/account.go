@@ -22,7 +22,7 @@ type account struct {
 	seen        map[string]bool // event ids
 	placed      map[string]fact // by order
 	paid        map[string][]fact
-	redelivered int
+	redelivered int // published again
 }
 
 func newAccount() *account {
@@ -46,7 +46,8 @@ func factOf(r *kgo.Record) fact {
 	return f
 }
 
-// add takes in a record. The same event twice is a redelivery, which is allowed.
+// add takes in a record. An event that was published twice counts once: that is
+// allowed after a crash of the relay.
 func (a *account) add(f fact) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -78,7 +79,9 @@ type books struct {
 // summary is the last line, with what is wrong.
 type summary struct {
 	orders, paid, missing, doubled, before, redelivered int
-	complaints                                          []string
+	// skipped is how many deliveries the inbox recognized.
+	skipped    int
+	complaints []string
 }
 
 // judge compares what was published with the books.
@@ -137,6 +140,6 @@ func after(effect, cause string) bool {
 func (s summary) clean() bool { return len(s.complaints) == 0 && s.paid == s.orders }
 
 func (s summary) String() string {
-	return fmt.Sprintf("examples: orders=%d paid=%d missing=%d doubled=%d before_their_order=%d redelivered=%d",
-		s.orders, s.paid, s.missing, s.doubled, s.before, s.redelivered)
+	return fmt.Sprintf("examples: orders=%d paid=%d missing=%d doubled=%d before_their_order=%d redelivered=%d skipped=%d",
+		s.orders, s.paid, s.missing, s.doubled, s.before, s.redelivered, s.skipped)
 }

@@ -45,7 +45,7 @@ func TestAccountTellsMissingDoubledAndEarlyPayments(t *testing.T) {
 				a.add(f)
 			}
 			s := a.judge(books{orders: []string{"a", "b"}, payments: c.rows})
-			if got := strings.TrimPrefix(s.String(), "examples: orders=2 "); got != c.want || s.clean() != c.clean {
+			if got := strings.TrimSuffix(strings.TrimPrefix(s.String(), "examples: orders=2 "), " skipped=0"); got != c.want || s.clean() != c.clean {
 				t.Errorf("%q, clean %t, complaints %q; want %q, %t", got, s.clean(), s.complaints, c.want, c.clean)
 			}
 		})

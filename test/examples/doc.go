@@ -6,10 +6,10 @@
 //	orders ─► outbox ─► walrelay ─► shop.orders ─► payments ─► outbox ─► walrelay ─► shop.payments
 //
 // The clock of the order service is two seconds ahead of the payment service's. In
-// between the payment service and the relay are killed and started again. The last
-// line is the account of it:
+// between the payment service is killed and gets all orders once more, and the
+// relay is killed and started again. The last line is the account of it:
 //
-//	examples: orders=… paid=… missing=… doubled=… before_their_order=… redelivered=…
+//	examples: orders=… paid=… missing=… doubled=… before_their_order=… redelivered=… skipped=…
 //
 // It ends after EXAMPLES_ORDERS orders (default 30) and exits 0 only if each of
 // them was paid once, by an event that names the order's as its cause and has a

@@ -69,6 +69,11 @@ func (p *process) stop() error {
 	if err := p.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
+	return p.wait()
+}
+
+// wait waits for the end, which should be near.
+func (p *process) wait() error {
 	select {
 	case <-p.Done():
 	case <-time.After(40 * time.Second):
@@ -86,10 +91,15 @@ func (p *process) ended() error {
 }
 
 func (p *process) tail() string {
+	lines := strings.Split(strings.TrimSpace(p.text()), "\n")
+	return "    " + strings.Join(lines[max(0, len(lines)-15):], "\n    ")
+}
+
+// text is all that the program has printed, also before it was started again.
+func (p *process) text() string {
 	b, err := os.ReadFile(p.log)
 	if err != nil {
 		return err.Error()
 	}
-	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
-	return "    " + strings.Join(lines[max(0, len(lines)-15):], "\n    ")
+	return string(b)
 }
