@@ -37,7 +37,9 @@
 //     anew, and such records would then pass for duplicates: forget the marks of
 //     the route with the topic, or have ids.
 //   - A route is one reader: every service, or part of one, that is to see an event
-//     once has a route of its own in its own database.
+//     once has a route of its own in its own database. So has each topic, where the
+//     writers make event ids themselves: an outbox keeps them apart within a route of
+//     its own, not across routes, and two events of one id pass for the same.
 //   - A mark protects for as long as it is kept. Keep marks longer than Kafka keeps
 //     records, or an old offset handles old events again.
 //   - Headers are not signed. A stamp that is malformed, or further ahead than the

@@ -7,6 +7,7 @@ import (
 	"log"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/walrelay/walrelay/inbox"
@@ -62,7 +63,12 @@ func (c *consumer) run(ctx context.Context) error {
 		}
 		var errs []error
 		fetches.EachError(func(topic string, partition int32, err error) {
-			// The client repeats by itself what may get better.
+			if _, left := errors.AsType[*kgo.ErrGroupSession](err); left && !errors.Is(err, kerr.FencedInstanceID) {
+				log.Printf("the group went on without us, we join it again: %v", err)
+				return
+			}
+			// The client repeats by itself what may get better, so this will not: the topic
+			// is not ours to read, or another process has our name.
 			errs = append(errs, fmt.Errorf("fetching %s:%d: %w", topic, partition, err))
 		})
 		var done []*kgo.Record // the last one handled of each partition

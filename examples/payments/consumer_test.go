@@ -20,29 +20,42 @@ import (
 
 	"github.com/walrelay/walrelay/inbox"
 	"github.com/walrelay/walrelay/inbox/postgres"
+	"github.com/walrelay/walrelay/test/kafkaserver"
 	"github.com/walrelay/walrelay/test/pgserver"
 )
 
-func TestMain(m *testing.M) { pgserver.Main(m) }
+func TestMain(m *testing.M) {
+	defer kafkaserver.StopShared()
+	pgserver.Main(m)
+}
 
-const group, topic = "payments", "shop.orders"
+const group = "payments"
 
 // world is a broker with a topic, and a database with an inbox and a table that
 // the handler writes to.
 type world struct {
 	t       *testing.T
-	cluster *kfake.Cluster
+	brokers []string
+	topic   string
+	group   string
 	pool    *pgxpool.Pool
 	client  *kgo.Client
 }
 
-func newWorld(t *testing.T, partitions int32) *world {
+// newFake has a broker of its own, inside the test.
+func newFake(t *testing.T, partitions int32) (*world, *kfake.Cluster) {
 	t.Helper()
+	const topic = "shop.orders"
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(partitions, topic))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(cluster.Close)
+	return newWorld(t, cluster.ListenAddrs(), topic), cluster
+}
+
+func newWorld(t *testing.T, brokers []string, topic string) *world {
+	t.Helper()
 	pg := pgserver.Shared(t, pgserver.V18)
 	pool, err := pgxpool.New(t.Context(), pg.URL(pg.NewDatabase(t)))
 	if err != nil {
@@ -52,12 +65,12 @@ func newWorld(t *testing.T, partitions int32) *world {
 	if _, err := pool.Exec(t.Context(), postgres.DDL(nil)+`create table paid (n bigserial, order_id text)`); err != nil {
 		t.Fatal(err)
 	}
-	client, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
-	return &world{t, cluster, pool, client}
+	return &world{t, brokers, topic, group + "-" + topic, pool, client}
 }
 
 // produce writes records with ids, as the relay does, one partition after the other in turn.
@@ -66,7 +79,7 @@ func (w *world) produce(from, to, partitions int) {
 	var records []*kgo.Record
 	for n := from; n < to; n++ {
 		records = append(records, &kgo.Record{
-			Topic: topic, Partition: int32(n % partitions), Key: fmt.Appendf(nil, "order-%d", n),
+			Topic: w.topic, Partition: int32(n % partitions), Key: fmt.Appendf(nil, "order-%d", n),
 			Headers: []kgo.RecordHeader{{Key: inbox.HeaderEventID, Value: fmt.Appendf(nil, "0198f3a0-0000-7000-8000-%012d", n)}},
 		})
 	}
@@ -78,7 +91,7 @@ func (w *world) produce(from, to, partitions int) {
 // committed is the sum of the group's offsets.
 func (w *world) committed() int64 {
 	w.t.Helper()
-	offsets, err := kadm.NewClient(w.client).FetchOffsets(w.t.Context(), group)
+	offsets, err := kadm.NewClient(w.client).FetchOffsets(w.t.Context(), w.group)
 	if errors.Is(err, kerr.GroupIDNotFound) {
 		return 0
 	}
@@ -112,7 +125,7 @@ type service struct {
 }
 
 // start starts a consumer; before may be nil, and is called in the handler's transaction.
-func (w *world) start(before func(m inbox.Message) error) *service {
+func (w *world) start(before func(m inbox.Message) error, more ...kgo.Opt) *service {
 	w.t.Helper()
 	core, err := inbox.New(inbox.Options{Route: "payments"})
 	if err != nil {
@@ -122,7 +135,7 @@ func (w *world) start(before func(m inbox.Message) error) *service {
 	if s.in, err = postgres.New(core, postgres.Options{}); err != nil {
 		w.t.Fatal(err)
 	}
-	c, err := newConsumer(w.cluster.ListenAddrs(), group, topic, func(ctx context.Context, r inbox.Record) error {
+	c, err := newConsumer(w.brokers, w.group, w.topic, func(ctx context.Context, r inbox.Record) error {
 		_, err := s.in.Process(ctx, w.pool, r, func(ctx context.Context, tx pgx.Tx, m inbox.Message) error {
 			if before != nil {
 				if err := before(m); err != nil {
@@ -133,7 +146,7 @@ func (w *world) start(before func(m inbox.Message) error) *service {
 			return err
 		})
 		return err
-	}, kgo.FetchMaxWait(100*time.Millisecond), kgo.HeartbeatInterval(100*time.Millisecond))
+	}, append(more, kgo.FetchMaxWait(100*time.Millisecond), kgo.HeartbeatInterval(100*time.Millisecond))...)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -181,7 +194,7 @@ func (w *world) until(what string, ok func() bool) {
 
 func TestOffsetIsCommittedOnlyAfterTheTransaction(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 1)
+	w, _ := newFake(t, 1)
 	w.produce(0, 3, 1)
 	s := w.start(func(m inbox.Message) error {
 		// Each record is looked at while its transaction is open.
@@ -201,12 +214,12 @@ func TestOffsetIsCommittedOnlyAfterTheTransaction(t *testing.T) {
 
 func TestCrashBetweenTheTwoCommitsIsSkippedAtRedelivery(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 1)
+	w, cluster := newFake(t, 1)
 	w.produce(0, 5, 1)
 	// The first consumer dies before Kafka knows: to Kafka that is a commit that never arrives.
 	var lost atomic.Int32
-	w.cluster.ControlKey(int16(kmsg.OffsetCommit), func(req kmsg.Request) (kmsg.Response, error, bool) {
-		w.cluster.KeepControl()
+	cluster.ControlKey(int16(kmsg.OffsetCommit), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
 		lost.Add(1)
 		commit := req.(*kmsg.OffsetCommitRequest)
 		resp := commit.ResponseKind().(*kmsg.OffsetCommitResponse)
@@ -245,7 +258,7 @@ func TestCrashBetweenTheTwoCommitsIsSkippedAtRedelivery(t *testing.T) {
 
 func TestConsumerStopsAtARecordThatFailsAndNeverPassesIt(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 1)
+	w, _ := newFake(t, 1)
 	w.produce(0, 5, 1)
 	noMoney := errors.New("no money")
 	for range 2 { // also after a restart
@@ -276,7 +289,19 @@ func TestConsumerStopsAtARecordThatFailsAndNeverPassesIt(t *testing.T) {
 func TestRebalanceLosesAndDoublesNothing(t *testing.T) {
 	t.Parallel()
 	const partitions = 4
-	w := newWorld(t, partitions)
+	t.Run("kfake", func(t *testing.T) {
+		t.Parallel()
+		w, _ := newFake(t, partitions)
+		rebalance(t, w, partitions)
+	})
+	t.Run("Kafka", func(t *testing.T) {
+		t.Parallel()
+		k := kafkaserver.Shared(t)
+		rebalance(t, newWorld(t, k.Brokers(), k.Topic(t, partitions, nil)), partitions)
+	})
+}
+
+func rebalance(t *testing.T, w *world, partitions int) {
 	records := 0
 	produce := func(n int) {
 		w.produce(records, records+n, partitions)
@@ -321,5 +346,23 @@ func TestRebalanceLosesAndDoublesNothing(t *testing.T) {
 	// skip, save the record at which the first was told to end: its commit was not awaited.
 	if d := first.in.Stats().Duplicates + second.in.Stats().Duplicates; d > 1 {
 		t.Errorf("%d records came twice", d)
+	}
+}
+
+// Two processes with one name would take each other's partitions away for ever.
+func TestSecondProcessOfTheSameNameEndsTheFirst(t *testing.T) {
+	t.Parallel()
+	w, _ := newFake(t, 1)
+	w.produce(0, 1, 1)
+	first := w.start(nil, kgo.InstanceID("payments-1"))
+	w.until("the first at work", func() bool { return w.committed() == 1 })
+	second := w.start(nil, kgo.InstanceID("payments-1"))
+	if err := first.wait(t); !errors.Is(err, kerr.FencedInstanceID) {
+		t.Errorf("the first ended with %v", err)
+	}
+	w.produce(1, 2, 1)
+	w.until("the second at work", func() bool { return w.committed() == 2 })
+	if err := second.end(t); err != nil {
+		t.Error(err)
 	}
 }

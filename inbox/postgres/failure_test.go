@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/walrelay/walrelay/inbox"
 	"github.com/walrelay/walrelay/inbox/postgres"
@@ -169,5 +170,35 @@ func TestCancelledRecordIsNeitherMarkedNorHandled(t *testing.T) {
 			t.Errorf("%s, %v", got, err)
 		}
 		h.holds(0, 0)
+	})
+}
+
+// deaf commits and never hears the answer.
+type deaf struct{ *pgxpool.Pool }
+
+type deafTx struct{ pgx.Tx }
+
+var errReset = errors.New("connection reset")
+
+func (d deaf) BeginTx(ctx context.Context, opts pgx.TxOptions) (pgx.Tx, error) {
+	tx, err := d.Pool.BeginTx(ctx, opts)
+	return deafTx{tx}, err
+}
+
+func (d deafTx) Commit(ctx context.Context) error {
+	return errors.Join(d.Tx.Commit(ctx), errReset)
+}
+
+func TestRecordWhoseCommitWasNotAnsweredIsSkippedWhenHandedInAgain(t *testing.T) {
+	onEach(t, func(t *testing.T, pg *pgserver.Server) {
+		h := newHouse(t, pg)
+		in := h.inbox(inbox.Options{}, postgres.Options{})
+		got, err := in.Process(t.Context(), deaf{h.pool}, published(1, 1), pay)
+		if got != inbox.Unsettled || !errors.Is(err, errReset) {
+			t.Errorf("%s, %v", got, err)
+		}
+		got, err = in.Process(t.Context(), h.pool, published(1, 1), pay)
+		is(t, "again", inbox.Duplicate, got, err)
+		h.holds(1, 1)
 	})
 }

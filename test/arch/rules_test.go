@@ -108,7 +108,7 @@ var rules = map[string]rule{
 	},
 	"examples/payments": {
 		rank: 6, ours: []string{"inbox", "inbox/postgres", "stage", "stage/postgres"},
-		foreign: []string{"github.com/jackc/pgx/v5", "github.com/twmb/franz-go/pkg/kgo"},
+		foreign: []string{"github.com/jackc/pgx/v5", "github.com/twmb/franz-go/pkg"},
 		why:     "what an application needs, and no more than it would have",
 	},
 }
