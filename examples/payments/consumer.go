@@ -116,7 +116,8 @@ func (c *consumer) commit(ctx context.Context, done []*kgo.Record) {
 	}
 }
 
-// close leaves the group, so that others take over at once.
+// close leaves the group, so that others take over at once. A process with a name
+// (kgo.InstanceID) stays a member instead: the group waits for its return.
 func (c *consumer) close() { c.client.CloseAllowingRebalance() }
 
 // received is a record in the inbox's terms.
