@@ -22,11 +22,13 @@ func (w *wire) tick() error {
 	if err := w.s.aborted.Load(); err != nil {
 		return *err
 	}
-	if w.s.nudged.Swap(false) {
-		return w.status(true)
-	}
 	confirmed := w.s.confirmed()
 	switch since := w.now.Sub(w.lastStatus); {
+	case w.s.nudged.Swap(false):
+		// Somebody may nudge at every tick: what follows is not to be missed for that.
+		if err := w.status(true); err != nil {
+			return err
+		}
 	case since >= w.every,
 		confirmed > w.sentFlush && since >= replyEvery,
 		w.wantsReply && since >= replyEvery:
