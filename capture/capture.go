@@ -18,6 +18,8 @@ type Capture struct {
 	gate    *outbox.Gate
 	tenancy *outbox.Tenancy // nil: nothing is claimed, ever
 
+	clock *slot.Clock // nil: nobody asked; whoever asks for readings owns it
+
 	ctx        context.Context // from Start to Close
 	cancel     context.CancelFunc
 	background sync.WaitGroup
@@ -187,6 +189,9 @@ func (c *Capture) InFlightBytes() int64 {
 
 // Close gives the shards back, once the relay has ended.
 func (c *Capture) Close(ctx context.Context) error {
+	if c.clock != nil {
+		c.clock.Close(ctx)
+	}
 	if c.cancel == nil {
 		return nil
 	}

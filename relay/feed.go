@@ -19,6 +19,9 @@ func (f *feed) feed(ctx context.Context, b *event.Batch) error {
 		f.r.obs.Received(f.Name, len(events), n)
 	}
 	window := f.window.Load()
+	if f.r.sort != nil {
+		defer f.r.sort.flush(f)
+	}
 	for _, span := range b.Spans {
 		if span.Events == 0 && span.Done && !f.open {
 			for !window.Idle(span.End) {
@@ -27,6 +30,7 @@ func (f *feed) feed(ctx context.Context, b *event.Batch) error {
 				}
 			}
 			f.r.wakeCommitter()
+			f.passed(span.End, 0)
 			continue
 		}
 		for !f.open {
@@ -44,10 +48,18 @@ func (f *feed) feed(ctx context.Context, b *event.Batch) error {
 			if window.Close(f.entry, span.End, f.micros) {
 				f.r.wakeCommitter()
 			}
+			f.passed(span.End, f.micros)
 		}
 		events = events[span.Events:]
 	}
 	return nil
+}
+
+// passed notes that everything up to a position was published, or waits for its place.
+func (f *feed) passed(pos event.Position, micros int64) {
+	if f.r.sort != nil {
+		f.r.sort.passed(f, pos, micros)
+	}
 }
 
 // scratchSize is how much made-up memory (formatted times and stamps) is
@@ -101,18 +113,23 @@ func (f *feed) publish(ctx context.Context, ev *event.Event, mem *event.Memory) 
 	}
 	t := event.Ticket{Memory: mem, Entry: f.entry, Source: f.index}
 	switch {
-	case poison == nil:
-		return f.r.pub.Publish(ctx, &f.rec, t)
-	case event.ClassOf(poison) == event.Poison:
+	case poison != nil && event.ClassOf(poison) != event.Poison:
+		return poison
+	case f.rec.Order != event.ByCommit && f.r.sort != nil:
+		return f.r.sort.add(ctx, f, ev, &f.rec, poison, t)
+	case poison != nil:
 		return f.r.pub.Refuse(ctx, &f.rec, t, poison)
 	default:
-		return poison
+		return f.r.pub.Publish(ctx, &f.rec, t)
 	}
 }
 
 // waitForRoom waits until the committer has confirmed something.
 func (f *feed) waitForRoom(ctx context.Context) error {
 	f.r.wakeCommitter()
+	if f.r.sort != nil {
+		f.r.sort.press(f)
+	}
 	t := time.NewTimer(time.Second)
 	defer t.Stop()
 	select {

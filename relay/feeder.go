@@ -29,6 +29,7 @@ type feed struct {
 	}
 	settler  atomic.Pointer[Settler] // of the source at hand, where it is one
 	waiting  atomic.Bool             // the feeder waits for its source
+	feeding  atomic.Bool             // the feeder has a batch in hand
 	underWay atomic.Int64            // tickets without a result
 	failed   atomic.Int64            // tickets with an error for a result
 	failure  atomic.Pointer[error]
@@ -68,6 +69,7 @@ func (f *feed) run(soft, hard context.Context) {
 		err := f.session(soft, hard)
 		switch {
 		case err == nil, hard.Err() != nil:
+			f.unsort()
 			return
 		case errors.Is(err, event.ErrTurn):
 			if !f.abandon(soft) {
@@ -104,6 +106,7 @@ func pause(ctx context.Context, d time.Duration) {
 // halt stops the source and stays, so that what is under way is still confirmed
 // and the process can say why.
 func (f *feed) halt(soft context.Context, err error) {
+	f.unsort()
 	if f.r.obs.Halted != nil {
 		f.r.obs.Halted(f.Name, err)
 	}
@@ -126,8 +129,10 @@ func (f *feed) halt(soft context.Context, err error) {
 func (f *feed) abandon(soft context.Context) bool {
 	for f.underWay.Load() > 0 {
 		if soft.Err() != nil {
+			f.unsort()
 			return false
 		}
+		f.unsort() // what waits for its place waits for others alone now
 		f.r.wakeCommitter()
 		pause(soft, 50*time.Millisecond)
 	}
@@ -143,6 +148,7 @@ func (f *feed) abandon(soft context.Context) bool {
 	}
 	f.window.Store(ack.NewWindow(f.r.opt.Window))
 	f.failed.Store(0) // they are read again
+	f.failure.Store(nil)
 	f.open = false
 	return true
 }
@@ -159,6 +165,9 @@ func (f *feed) session(soft, hard context.Context) error {
 	f.settler.Store(nil)
 	if settler, ok := src.(Settler); ok {
 		f.settler.Store(&settler)
+		f.unsort()
+	} else if f.r.sort != nil {
+		f.r.sort.attach(f)
 	}
 
 	ctx, cancel := context.WithCancelCause(hard)
@@ -175,7 +184,9 @@ func (f *feed) session(soft, hard context.Context) error {
 		batch, err := src.Next(ctx)
 		f.waiting.Store(false)
 		if err == nil {
+			f.feeding.Store(true)
 			err = f.feed(ctx, batch)
+			f.feeding.Store(false)
 			batch.Memory.Release()
 		}
 		if f.r.obs.FeederBeat != nil {
@@ -191,6 +202,13 @@ func (f *feed) session(soft, hard context.Context) error {
 			}
 			return err
 		}
+	}
+}
+
+// unsort: the source says no more what is still to come.
+func (f *feed) unsort() {
+	if f.r.sort != nil {
+		f.r.sort.detach(f)
 	}
 }
 

@@ -1,5 +1,7 @@
 package relay
 
+import "time"
+
 // Observer hears what the corridor does, per batch and per transition, never
 // per event. Every field may be nil; the calls must not block.
 type Observer struct {
@@ -11,6 +13,10 @@ type Observer struct {
 	Halted func(source string, err error)
 	// Restarted: a source begins anew after an error of the Retry class.
 	Restarted func(source string, err error)
+	// ClockUnread: a source's clock could not be read, which the order of stamps waits for.
+	ClockUnread func(source string, err error)
+	// Stalled: the others go on without a source that has said nothing for so long.
+	Stalled func(source string, still time.Duration)
 	// FeederBeat and CommitterBeat: the loops step.
 	FeederBeat    func(source string)
 	CommitterBeat func()

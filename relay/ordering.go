@@ -18,7 +18,7 @@ type Ordering struct {
 	// HaltOnLate stops a source whose event comes too late for its place; otherwise it is
 	// published at once. LateHeader adds the header walrelay_late to it.
 	HaltOnLate, LateHeader bool
-	// StallAfter is how long a source's watermark may stand still before the others go on
+	// StallAfter is how long a source's server may not be heard of before the others go on
 	// without it; zero: for ever.
 	StallAfter time.Duration
 }

@@ -17,6 +17,9 @@ type Feed struct {
 	// when a source ends with an error of the Retry class.
 	Open   func() (Source, error)
 	Router Router
+	// Reading looks at the clock of the source's server, for the order of stamps; nil: the
+	// source cannot say what is still to come, and nobody waits for it. One goroutine calls it.
+	Reading func(ctx context.Context) (event.Reading, error)
 }
 
 // Options of a relay; the zero values get defaults.
@@ -24,8 +27,10 @@ type Options struct {
 	// Grace bounds the orderly end: finishing transactions, flushing, confirming (30 s).
 	Grace time.Duration
 	// Window is the number of unconfirmed transactions per source, rounded up to a
-	// power of two (65 536). A full window stops reading.
+	// power of two (65 536; with Order 262 144). A full window stops reading.
 	Window int
+	// Order puts the records of some routes in the order of their stamps; nil: none asks for it.
+	Order *Ordering
 	// ExitOnHalt makes Run return when a source halts, instead of keeping the
 	// process up for the other sources and for whoever looks at it.
 	ExitOnHalt bool
@@ -37,6 +42,7 @@ type Relay struct {
 	obs   Observer
 	pub   Publisher
 	feeds []*feed
+	sort  *sorter // nil: everything goes as it comes
 
 	wake  chan struct{} // something completed: the committer looks
 	halts chan error
@@ -49,6 +55,9 @@ func New(opt Options, obs Observer, feeds []Feed) *Relay {
 	}
 	if opt.Window == 0 {
 		opt.Window = 1 << 16
+		if opt.Order != nil {
+			opt.Window = 1 << 18 // transactions wait
+		}
 	}
 	r := &Relay{
 		opt: opt, obs: obs,
@@ -57,6 +66,9 @@ func New(opt Options, obs Observer, feeds []Feed) *Relay {
 	}
 	for i, f := range feeds {
 		r.feeds = append(r.feeds, newFeed(r, uint16(i), f))
+	}
+	if opt.Order != nil {
+		r.sort = newSorter(r, *opt.Order, r.feeds)
 	}
 	return r
 }
@@ -118,6 +130,7 @@ func (r *Relay) Run(ctx context.Context, pub Publisher) error {
 	}
 	stopCommitter := make(chan struct{})
 	committer.Go(func() { r.commit(stopCommitter) })
+	finishSorting := r.startSorting(hard)
 
 	var cause error
 	select {
@@ -132,6 +145,7 @@ func (r *Relay) Run(ctx context.Context, pub Publisher) error {
 	defer stopCut()
 
 	feeders.Wait()
+	finishSorting() // what waits goes now, or it would come twice
 	closeErr := pub.Close(graceCtx)
 	close(stopCommitter)
 	committer.Wait()
@@ -159,6 +173,29 @@ func (r *Relay) Run(ctx context.Context, pub Publisher) error {
 		return closeErr
 	}
 	return nil
+}
+
+// startSorting begins to release; the answer ends it, once everything has gone.
+func (r *Relay) startSorting(hard context.Context) (finish func()) {
+	if r.sort == nil {
+		return func() {}
+	}
+	var releaser, clocks sync.WaitGroup
+	stop := make(chan struct{})
+	releaser.Go(func() { r.sort.release(hard, stop) })
+	// The clocks are read until the last feeder has ended: one may wait for another.
+	ctx, cancel := context.WithCancel(hard)
+	for _, f := range r.feeds {
+		if f.Reading != nil {
+			clocks.Go(func() { r.sort.watch(ctx, f) })
+		}
+	}
+	return func() {
+		cancel()
+		close(stop)
+		clocks.Wait()
+		releaser.Wait()
+	}
 }
 
 var errGrace = errors.New("the grace of the shutdown is over")

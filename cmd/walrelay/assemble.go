@@ -47,27 +47,31 @@ func assemble(ctx context.Context, c *config.Config, log *ops.Log, exitOnHalt bo
 		if err != nil {
 			return nil, err
 		}
-		add := func(name string, open func() (relay.Source, error), desk func() outbox.Desk) error {
+		add := func(name string, open func() (relay.Source, error), desk func() outbox.Desk, reading func(context.Context) (event.Reading, error)) error {
 			rt, err := router.New(ropt) // it has scratch memory: one for each feed
 			if err != nil {
 				return err
 			}
 			room.feeds = append(room.feeds, len(feeds))
 			rooms[name] = room
-			feeds = append(feeds, relay.Feed{Name: name, Open: open, Router: rt})
+			feeds = append(feeds, relay.Feed{Name: name, Open: open, Router: rt, Reading: reading})
 			desks.of = append(desks.of, desk)
 			return nil
 		}
-		if err := add(s.Key, room.capture.Open, room.capture.Desk); err != nil {
+		var reading func(context.Context) (event.Reading, error)
+		if room.capture.Orders() {
+			reading = room.capture.Reading
+		}
+		if err := add(s.Key, room.capture.Open, room.capture.Desk, reading); err != nil {
 			return nil, err
 		}
 		if room.capture.Sweeps() {
-			if err := add(s.Key+" (table)", room.capture.OpenSweep, room.capture.SweepDesk); err != nil {
+			if err := add(s.Key+" (table)", room.capture.OpenSweep, room.capture.SweepDesk, nil); err != nil {
 				return nil, err
 			}
 		}
 	}
-	h.relay = relay.New(relay.Options{Grace: c.Grace, ExitOnHalt: exitOnHalt}, relayObserver(o, rooms), feeds)
+	h.relay = relay.New(relay.Options{Grace: c.Grace, ExitOnHalt: exitOnHalt, Order: c.OrderOptions()}, relayObserver(o, rooms), feeds)
 	for _, room := range h.rooms {
 		room.relay.Store(h.relay)
 	}
