@@ -44,11 +44,18 @@ type feed struct {
 
 func newFeed(r *Relay, index uint16, f Feed) *feed {
 	nf := &feed{Feed: f, r: r, index: index, room: make(chan struct{}, 1)}
-	nf.window.Store(ack.NewWindow(r.opt.Window))
+	nf.window.Store(nf.newWindow())
 	if published := r.obs.Published; published != nil {
 		nf.visit = func(events int, micros int64) { published(f.Name, events, micros) }
 	}
 	return nf
+}
+
+func (f *feed) newWindow() *ack.Window {
+	if f.r.opt.Order != nil && f.Reading != nil {
+		return ack.NewWindow(f.r.opt.OrderWindow)
+	}
+	return ack.NewWindow(f.r.opt.Window)
 }
 
 // fail notes the first error that a result brought and stops the feeder.
@@ -146,7 +153,7 @@ func (f *feed) abandon(soft context.Context) bool {
 	if src != nil {
 		_ = src.Close(closeCtx)
 	}
-	f.window.Store(ack.NewWindow(f.r.opt.Window))
+	f.window.Store(f.newWindow())
 	f.failed.Store(0) // they are read again
 	f.failure.Store(nil)
 	f.open = false

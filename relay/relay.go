@@ -27,8 +27,9 @@ type Options struct {
 	// Grace bounds the orderly end: finishing transactions, flushing, confirming (30 s).
 	Grace time.Duration
 	// Window is the number of unconfirmed transactions per source, rounded up to a
-	// power of two (65 536; with Order 262 144). A full window stops reading.
-	Window int
+	// power of two (65 536). A full window stops reading. OrderWindow is the same for a source
+	// whose transactions wait for the order of their stamps (four times Window).
+	Window, OrderWindow int
 	// Order puts the records of some routes in the order of their stamps; nil: none asks for it.
 	Order *Ordering
 	// ExitOnHalt makes Run return when a source halts, instead of keeping the
@@ -55,9 +56,9 @@ func New(opt Options, obs Observer, feeds []Feed) *Relay {
 	}
 	if opt.Window == 0 {
 		opt.Window = 1 << 16
-		if opt.Order != nil {
-			opt.Window = 1 << 18 // transactions wait
-		}
+	}
+	if opt.OrderWindow == 0 {
+		opt.OrderWindow = 4 * opt.Window
 	}
 	r := &Relay{
 		opt: opt, obs: obs,

@@ -207,7 +207,7 @@ func sortFrom(o *Ordering, obs Observer, order event.Order, pub *sink, dbs ...*d
 			Name: fmt.Sprint("db", i), Open: func() (Source, error) { return d, nil }, Router: stampRouter{order}, Reading: d.reading,
 		})
 	}
-	r := New(Options{Order: o, Window: 64, Grace: 10 * time.Second}, obs, feeds)
+	r := New(Options{Order: o, Window: 64, OrderWindow: 64, Grace: 10 * time.Second}, obs, feeds)
 	pub.result = r.Result
 	ctx, cancel := context.WithCancel(context.Background())
 	g := &sortRig{Relay: r, sink: pub, stop: cancel, err: make(chan error, 1)}
