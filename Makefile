@@ -14,7 +14,7 @@ ALL         = $(shell $(GO) list ./...)
 INTEGRATION = $(shell $(GO) list -test -f '{{$$p := .ImportPath}}{{range .Deps}}{{if eq . "github.com/walrelay/walrelay/test/ground"}}{{$$p}}{{end}}{{end}}' ./... | sed -n 's/\.test$$//p')
 UNIT        = $(filter-out $(INTEGRATION),$(ALL))
 # Where goroutines meet, without a server of minutes.
-RACE        = $(filter %/ack %/event %/ops %/relay %/publish %/slot %/outbox %/capture %/stage %/inbox,$(ALL))
+RACE        = $(filter %/ack %/event %/ops %/relay %/publish %/slot %/outbox %/capture %/hlc %/stage %/inbox,$(ALL))
 
 .DEFAULT_GOAL := help
 .PHONY: help deps build test test-unit test-integration race lint format fuzz bench chaos demo examples examples-servers clean
