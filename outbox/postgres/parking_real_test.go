@@ -1,141 +1,15 @@
 package postgres
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/walrelay/walrelay/event"
 	"github.com/walrelay/walrelay/outbox"
-	"github.com/walrelay/walrelay/slot"
 	"github.com/walrelay/walrelay/test/pgserver"
 )
-
-// lot is a house with a parking store.
-type lot struct {
-	*house
-	k *Parking
-}
-
-func newLot(t *testing.T, srv *pgserver.Server, preset event.Preset, ddl string, change func(o *Options)) *lot {
-	t.Helper()
-	h := newHouse(t, srv, preset, ddl, change)
-	so := slot.Options{
-		Source: "orders", DSN: srv.URL(h.name), Schema: h.db.o.Schema, Bookkeeping: "walrelay", Capture: slot.CapturePoll,
-		WriteBack: slot.MarkRows, Tables: []slot.Table{{Schema: "public", Name: "outbox"}},
-	}.WithDefaults()
-	if _, err := slot.Apply(h.ctx(), h.conn, so); err != nil {
-		t.Fatal(err)
-	}
-	return &lot{h, h.db.Parking()}
-}
-
-// parked is event n of a key, as the log would bring it.
-func parked(n int, key string) outbox.Parked {
-	return outbox.Parked{
-		Relation: "public.outbox", Row: id(n), EventID: "e" + fmt.Sprint(n), Route: "r", Key: key, Topic: "shop.orders",
-		Commit: event.AtLSN(event.LSN(1000 + n)), Ordinal: uint32(n), Reason: "too_large", Error: "it has 2 bytes, the limit is 1",
-		Record: &event.Record{Topic: "shop.orders", Key: []byte(key), Value: fmt.Appendf(nil, `{"n": %d}`, n)},
-	}
-}
-
-// message is the same without a row.
-func message(n int, key string) outbox.Parked {
-	p := parked(n, key)
-	p.Relation, p.Row = "outbox", ""
-	return p
-}
-
-func (l *lot) park(list ...outbox.Parked) {
-	l.t.Helper()
-	for _, p := range list {
-		if err := l.k.Park(l.ctx(), p); err != nil {
-			l.t.Fatal(err)
-		}
-	}
-}
-
-func (l *lot) leave(list ...outbox.Parked) {
-	l.t.Helper()
-	for _, p := range list {
-		if err := l.k.LeaveBehind(l.ctx(), p); err != nil {
-			l.t.Fatal(err)
-		}
-	}
-}
-
-// entries are the store's, in words: id state key row/whole.
-func (l *lot) entries() string {
-	l.t.Helper()
-	list, err := l.k.List(l.ctx(), outbox.ParkedFilter{Limit: 1000})
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	var words []string
-	for _, p := range list {
-		kind := "row"
-		if p.Whole {
-			kind = "whole"
-		}
-		words = append(words, fmt.Sprintf("%s:%s:%s:%s", p.EventID, p.Key, p.State, kind))
-	}
-	return strings.Join(words, " ")
-}
-
-func (l *lot) wantEntries(want string) {
-	l.t.Helper()
-	if got := l.entries(); got != want {
-		l.t.Fatalf("entries: %s\nwant:    %s", got, want)
-	}
-}
-
-func (l *lot) wantHeld(want ...outbox.HeldKey) {
-	l.t.Helper()
-	got, err := l.k.Held(l.ctx())
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	if len(got) != len(want) || len(want) > 0 && !reflect.DeepEqual(got, want) {
-		l.t.Fatalf("held %+v, want %+v", got, want)
-	}
-}
-
-// whole are the event ids of Whole, and the ids of the entries.
-func (l *lot) whole() (names string, ids []int64) {
-	l.t.Helper()
-	list, err := l.k.Whole(l.ctx(), 1000)
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	var words []string
-	for _, p := range list {
-		words, ids = append(words, p.EventID), append(ids, p.ID)
-	}
-	return strings.Join(words, " "), ids
-}
-
-// find is the id of an event's entry.
-func (l *lot) find(eventID string) int64 {
-	l.t.Helper()
-	list, err := l.k.List(l.ctx(), outbox.ParkedFilter{EventID: eventID})
-	if err != nil || len(list) != 1 {
-		l.t.Fatalf("entries of %s: %v, %v", eventID, list, err)
-	}
-	return list[0].ID
-}
-
-func (l *lot) retry(want int, events ...string) {
-	l.t.Helper()
-	l.operate("retried", l.k.Retry, want, events)
-}
-
-func (l *lot) drop(want int, events ...string) {
-	l.t.Helper()
-	l.operate("dropped", l.k.Drop, want, events)
-}
 
 func TestParkedRowFailsWithItsReasonAndComesBackWhenTold(t *testing.T) {
 	t.Parallel()
@@ -266,137 +140,6 @@ func TestRowThatIsNotVisibleYetIsTriedAgain(t *testing.T) {
 	})
 }
 
-func TestEventKeptWholeComesBackByteForByte(t *testing.T) {
-	t.Parallel()
-	everyVersion(t, func(t *testing.T, srv *pgserver.Server) {
-		l := newLot(t, srv, event.Forze, forzeTable, nil)
-		all := make([]byte, 256)
-		for i := range all {
-			all[i] = byte(i)
-		}
-		for i, rec := range []*event.Record{
-			{Topic: "t", Key: all, Value: all, Headers: []event.Header{{Key: "a\x00b\xff", Value: all}, {Key: "", Value: nil}, {Key: "x", Value: []byte{}}}},
-			{Topic: "t", Key: nil, Value: nil, Spread: true, Millis: -1, FallbackMillis: 1 << 50, Hash: 1<<31 - 1},
-			{Topic: "no topic \x00\xfe", Key: []byte{}, Value: []byte{}, Loose: true},
-			{Topic: `\x41`, Key: []byte("ключ"), Value: []byte(`{"a": "\u0000"}`), Partial: true},
-			{Topic: "t", Key: []byte("big"), Value: make([]byte, 3<<20)},
-		} {
-			key := string(rec.Key)
-			p := outbox.Parked{
-				Relation: "outbox", EventID: fmt.Sprint("e", i, "\x00"), Route: "r\xff", Key: key, Topic: rec.Topic, Commit: event.AtLSN(event.LSN(i + 1)),
-				Ordinal: 1<<32 - 1, Reason: "refused", Error: "bad \x00 byte \xff", Record: rec,
-			}
-			l.park(p)
-			got, err := l.k.Show(l.ctx(), l.find(p.EventID))
-			if err != nil {
-				t.Fatal(err)
-			}
-			rec.Origin = event.Origin{
-				Source: "orders", Relation: "outbox", EventID: []byte(p.EventID), Route: []byte(p.Route), Commit: p.Commit, Ordinal: p.Ordinal,
-			}
-			if !reflect.DeepEqual(got.Record, rec) {
-				t.Errorf("record %d: %.300s\nwant %.300s", i, fmt.Sprintf("%#v", got.Record), fmt.Sprintf("%#v", rec))
-			}
-			if got.Key != key || got.EventID != p.EventID || got.Route != p.Route || got.Topic != p.Topic || !got.Whole || got.Partial != rec.Partial ||
-				got.Error != "bad \\0 byte \uFFFD" || got.ParkedAt.IsZero() || got.Commit != p.Commit || got.Ordinal != p.Ordinal {
-				t.Errorf("entry %d: %+v", i, got)
-			}
-			if (rec.Value == nil) != (l.ask(`select (value is null)::text from walrelay.parked order by id desc limit 1`) == "true") {
-				t.Errorf("record %d: a tombstone and an empty value are the same", i)
-			}
-		}
-	})
-}
-
-// Events without rows: order when released, and who waits for whom.
-func TestWholeEventsComeBackInTheirOrderWhenNothingParkedHoldsThem(t *testing.T) {
-	t.Parallel()
-	everyVersion(t, func(t *testing.T, srv *pgserver.Server) {
-		l := newLot(t, srv, event.Forze, forzeTable, nil)
-		l.park(message(10, "a"), message(11, "b"))
-		l.leave(message(14, "a"), message(12, "a"), message(13, "b"))
-		l.leave(message(14, "a")) // as after a crash
-		l.park(message(10, "a"))
-		l.leave(message(10, "a")) // it is told to wait behind itself
-		l.wantEntries("e10:a:parked:whole e11:b:parked:whole e14:a:behind:whole e12:a:behind:whole e13:b:behind:whole")
-		l.wantHeld(outbox.HeldKey{Key: "a", Parked: true}, outbox.HeldKey{Key: "b", Parked: true})
-		wantWhole := func(want string) []int64 {
-			t.Helper()
-			names, ids := l.whole()
-			if names != want {
-				t.Fatalf("may go: %s, want %s", names, want)
-			}
-			return ids
-		}
-		wantWhole("")
-		l.retry(0, "e14") // it waits for another one
-		l.retry(1, "e10")
-		wantWhole("e10 e12 e14")
-		l.wantHeld(outbox.HeldKey{Key: "a"}, outbox.HeldKey{Key: "b", Parked: true})
-		ids := wantWhole("e10 e12 e14")
-		if err := l.k.Done(l.ctx(), ids[:1]); err != nil {
-			t.Fatal(err)
-		}
-		l.park(message(12, "a")) // the next one is refused: it was behind, now it is parked itself
-		l.wantEntries("e11:b:parked:whole e14:a:behind:whole e12:a:parked:whole e13:b:behind:whole")
-		wantWhole("")
-		l.drop(1, "e12")
-		l.drop(1, "e11")
-		ids = wantWhole("e13 e14")
-		if err := l.k.Done(l.ctx(), ids); err != nil {
-			t.Fatal(err)
-		}
-		l.wantHeld()
-
-		// A row that is on its way goes before what was left behind it whole.
-		l.insert(1, 1, 1)
-		l.park(parked(1, "c"))
-		l.leave(message(20, "c"))
-		l.retry(1, "e1")
-		wantWhole("")
-		l.mark(outbox.Mark{ID: id(1)})
-		l.wantHeld(outbox.HeldKey{Key: "c", Behind: true})
-		wantWhole("e20")
-		// And what holds nothing back waits for nothing.
-		loose := message(30, "")
-		l.park(loose)
-		l.retry(1, "e30")
-		wantWhole("e20 e30")
-		l.wantHeld(outbox.HeldKey{Key: "c", Behind: true})
-	})
-}
-
-func TestRowBehindAnEventThatIsKeptWholeIsKeptWholeToo(t *testing.T) {
-	t.Parallel()
-	everyVersion(t, func(t *testing.T, srv *pgserver.Server) {
-		l := newLot(t, srv, event.Forze, forzeTable, nil)
-		l.insert(1, 5, 1)
-		l.park(parked(1, "c"))
-		l.leave(parked(2, "c")) // before: it stays as it is
-		l.leave(message(20, "c"))
-		l.leave(parked(3, "c"))
-		l.leave(parked(4, "d")) // another key
-		l.exec(`update public.outbox set status = 'processing', processing_at = now() where hlc = 5`)
-		l.leave(parked(5, "c")) // somebody's already
-		l.wantRow(2, "pending attempts=0")
-		l.wantRow(3, "published attempts=0 published_at")
-		l.wantRow(4, "pending attempts=0")
-		l.wantRow(5, "processing attempts=0 processing_at")
-		l.wantEntries("e1:c:parked:row e20:c:behind:whole e3:c:behind:whole")
-	})
-}
-
-func TestEventThatWasRefusedHalfMadeIsNotLetGo(t *testing.T) {
-	t.Parallel()
-	l := newLot(t, pgserver.Shared(t, pgserver.V15), event.Forze, forzeTable, nil)
-	p := message(1, "k")
-	p.Record.Partial = true
-	l.park(p)
-	l.retry(0, "e1")
-	l.wantEntries("e1:k:parked:whole")
-	l.drop(1, "e1")
-}
-
 // Where rows have no failed state the event goes whole into the store, and its row is
 // done with; rows that wait behind it stay for the table reader.
 func TestRowsWithoutAFailedState(t *testing.T) {
@@ -447,26 +190,6 @@ func TestRowsWithoutAFailedState(t *testing.T) {
 	}
 }
 
-func TestBudgetOfWholeEventsEndsInAHaltWithARemedy(t *testing.T) {
-	t.Parallel()
-	l := newLot(t, pgserver.Shared(t, pgserver.V15), event.Forze, forzeTable, func(o *Options) { o.ParkedBudget = 3 })
-	l.insert(1, 1, 1)
-	l.park(message(10, "a"))
-	l.leave(message(11, "a"), message(12, "a"))
-	for name, err := range map[string]error{
-		"LeaveBehind": l.k.LeaveBehind(l.ctx(), message(13, "a")), "Park": l.k.Park(l.ctx(), message(14, "b")),
-	} {
-		var e *event.Error
-		if !errors.As(err, &e) || e.Class != event.Halt || e.Fault != event.FaultPrecondition || e.Remedy == "" || e.Anchor != anchorParkingFull {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	l.leave(message(12, "a")) // it is there
-	l.park(parked(1, "c"))    // a row needs no room
-	l.drop(1, "e10")
-	l.leave(message(13, "a"))
-}
-
 func TestMissingBookkeepingHaltsAndNamesInit(t *testing.T) {
 	t.Parallel()
 	l := newLot(t, pgserver.Shared(t, pgserver.V18), event.Forze, forzeTable, nil)
@@ -499,17 +222,5 @@ func TestParkingWorksWhateverTheDatabasePrefers(t *testing.T) {
 	got, err := l.k.Show(l.ctx(), l.find("e1"))
 	if err != nil || string(got.Record.Value) != string(p.Record.Value) || got.ParkedAt.UTC().Format("2006-01-02 15:04:05") != l.ask(`select to_char(parked_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS') from walrelay.parked`) {
 		t.Errorf("%+v, %v", got, err)
-	}
-}
-
-// operate runs an operator's command on the entries of some events.
-func (l *lot) operate(what string, f func(ctx context.Context, ids []int64) (int, error), want int, events []string) {
-	l.t.Helper()
-	var ids []int64
-	for _, e := range events {
-		ids = append(ids, l.find(e))
-	}
-	if n, err := f(l.ctx(), ids); err != nil || n != want {
-		l.t.Fatalf("%s %v: %d changed, want %d: %v", what, events, n, want, err)
 	}
 }
