@@ -132,6 +132,8 @@ type Request struct {
 	Only []string
 	// Except are ids that are under way already.
 	Except []string
+	// Room is memory that the rows may be put into; nil: none. Nobody uses it otherwise.
+	Room []Row
 }
 
 // Fence is what guards the outcome of a claim: the exact processing_at that it

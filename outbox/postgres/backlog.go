@@ -69,13 +69,13 @@ func (b *Backlog) Left(ctx context.Context, held []string) (int, error) {
 
 func (b *Backlog) read(ctx context.Context, held []string, only string, watched []byte) error {
 	q := &query{}
-	where := b.t.l.isOpen() + q.wanted(&outbox.Request{Held: held, Loose: b.loose})
+	where := b.t.l.isOpen() + q.wanted(b.t.l, &outbox.Request{Held: held, Loose: b.loose})
 	if only != "" {
 		where += only + q.arg(watched) + "::{id_type}[])"
 	}
 	var ids []string
 	err := b.t.db.transact(ctx, "looking for unpublished rows of "+b.t.Relation(), statement{
-		args: q.args, sql: b.t.sql("SELECT t.{id} FROM {table} t WHERE " + where + " ORDER BY " + b.t.l.order() + " LIMIT " + string(number(backlogPart))),
+		args: q.args, formats: q.formats, sql: b.t.sql("SELECT t.{id} FROM {table} t WHERE " + where + " ORDER BY " + b.t.l.order() + " LIMIT " + string(number(backlogPart))),
 		row: func(v [][]byte) error { ids = append(ids, string(v[0])); return nil },
 	})
 	if err == nil {

@@ -34,9 +34,7 @@ func (t *Table) Claim(ctx context.Context, req outbox.Request) (*outbox.Claim, e
 	case t.l.schema.Preset == event.Debezium && t.db.o.Claim == ClaimRow:
 		return t.claimOpen(ctx, &req)
 	}
-	claim := &outbox.Claim{}
-	err := t.db.transact(ctx, "claiming rows of "+t.Relation(), t.pinned(t.selection(&req, "", t.collect(claim, req.Limit)))...)
-	return claim, err
+	return t.claimLease(ctx, &req)
 }
 
 // pinned puts the planner's settings before a statement that walks the claim index.
@@ -65,10 +63,11 @@ func (l *layout) claimIndex() bool {
 }
 
 // collect appends rows to the claim, at most limit.
-func (t *Table) collect(claim *outbox.Claim, limit int) func([][]byte) error {
+func (t *Table) collect(claim *outbox.Claim, limit int, room []outbox.Row) func([][]byte) error {
 	var a arena
+	claim.Rows = room[:0]
 	return func(v [][]byte) error {
-		if claim.Rows == nil {
+		if cap(claim.Rows) == 0 {
 			claim.Rows = make([]outbox.Row, 0, min(limit, mostRoom))
 		}
 		claim.Rows = append(claim.Rows, outbox.Row{})
@@ -79,17 +78,17 @@ func (t *Table) collect(claim *outbox.Claim, limit int) func([][]byte) error {
 // selection selects whole rows that a claim wants, in table order, and writes nothing.
 func (t *Table) selection(req *outbox.Request, locking string, row func([][]byte) error) statement {
 	q := &query{}
-	wanted := q.wanted(req)
+	wanted := q.wanted(t.l, req)
 	limit := q.arg(number(req.Limit)) + "::pg_catalog.int8"
 	if !t.l.states() || req.Only != nil {
 		return statement{sql: t.sql("SELECT " + t.shape.list + " FROM {table} t WHERE " + t.l.isPending() + " AND " + t.l.isDue() + wanted +
-			" ORDER BY " + t.l.order() + " LIMIT " + limit + locking), args: q.args, row: row}
+			" ORDER BY " + t.l.order() + " LIMIT " + limit + locking), args: q.args, formats: q.formats, row: row}
 	}
 	h, o := t.l.place(), t.l.ranks()
 	return statement{sql: t.sql("WITH RECURSIVE " + routes + ", candidate AS MATERIALIZED (SELECT c.* " +
 		t.l.perRoute(h.selected()+", "+o.selected(), "pending", t.l.dueKinds(), wanted, limit) + "),\n" +
 		"chosen AS (SELECT * FROM candidate c ORDER BY " + o.of("c") + " LIMIT " + limit + ")\n" +
-		"SELECT " + t.shape.list + " FROM chosen c JOIN {table} t ON " + h.same("c") + " ORDER BY " + o.of("c")), args: q.args, row: row}
+		"SELECT " + t.shape.list + " FROM chosen c JOIN {table} t ON " + h.same("c") + " ORDER BY " + o.of("c")), args: q.args, formats: q.formats, row: row}
 }
 
 // ranks are the columns of the table order, under names of their own: o0, o1, …
@@ -171,7 +170,7 @@ func (t *Table) tryClaim(ctx context.Context, req *outbox.Request, look int) (*o
 // number in table order, the fence, and the row.
 func (t *Table) claimStatement(req *outbox.Request, look int) statement {
 	q := &query{}
-	wanted := q.wanted(req)
+	wanted := q.wanted(t.l, req)
 	h, o := t.l.place(), t.l.ranks()
 	columns, limit := h.selected()+", "+o.selected(), q.arg(number(req.Limit))+"::pg_catalog.int8"
 	var candidates string
@@ -180,7 +179,7 @@ func (t *Table) claimStatement(req *outbox.Request, look int) statement {
 	} else {
 		candidates = "SELECT c.* " + t.l.perRoute(columns, "pending", t.l.dueKinds(), wanted, q.arg(number(look))+"::pg_catalog.int8")
 	}
-	return statement{args: q.args, sql: t.sql(`WITH RECURSIVE ` + routes + `, candidate AS MATERIALIZED (` + candidates + "),\n" +
+	return statement{args: q.args, formats: q.formats, sql: t.sql(`WITH RECURSIVE ` + routes + `, candidate AS MATERIALIZED (` + candidates + "),\n" +
 		h.locked("candidate u", o.of("u"), h.same("u"), t.l.isPending()+` AND `+t.l.isDue(), "", skipLocked) + `,
 numbered AS MATERIALIZED (SELECT l.*, pg_catalog.row_number() OVER () AS n FROM (SELECT * FROM l LIMIT ` + limit + `) l)
 UPDATE {table} t SET {status} = 'processing', "processing_at" = (SELECT pg_catalog.clock_timestamp())

@@ -28,7 +28,7 @@ func (t *Table) claimOpen(ctx context.Context, req *outbox.Request) (*outbox.Cla
 		return nil, t.db.classify(err, doing)
 	}
 	claim := &outbox.Claim{}
-	err = tx.run(ctx, t.selection(req, " FOR UPDATE SKIP LOCKED", t.collect(claim, req.Limit)))
+	err = tx.run(ctx, t.selection(req, " FOR UPDATE SKIP LOCKED", t.collect(claim, req.Limit, nil)))
 	if err != nil || len(claim.Rows) == 0 {
 		tx.end(ctx)
 		return claim, t.db.classify(err, doing)

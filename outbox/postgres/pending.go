@@ -31,13 +31,13 @@ func (t *Table) pendingIDs(req *outbox.Request) statement {
 		req.Shards = outbox.Shards{}
 		req.Limit = 0
 	}
-	wanted := q.wanted(req)
+	wanted := q.wanted(t.l, req)
 	n := q.arg(number(req.Limit)) + "::pg_catalog.int8"
 	if !t.l.states() {
-		return statement{args: q.args, sql: t.sql("SELECT t.{id} FROM {table} t WHERE " + t.l.isPending() + wanted + " ORDER BY " + t.l.order() + " LIMIT " + n)}
+		return statement{args: q.args, formats: q.formats, sql: t.sql("SELECT t.{id} FROM {table} t WHERE " + t.l.isPending() + wanted + " ORDER BY " + t.l.order() + " LIMIT " + n)}
 	}
 	h, o := t.l.handle(), t.l.ranks()
-	return statement{args: q.args, sql: t.sql("WITH RECURSIVE " + routes + strings.Join([]string{
+	return statement{args: q.args, formats: q.formats, sql: t.sql("WITH RECURSIVE " + routes + strings.Join([]string{
 		"\nSELECT c." + h.names[0] + " ", t.l.perRoute(h.selected()+", "+o.selected(), "pending", t.l.dueKinds(), wanted, n), " ORDER BY ", o.of("c"), " LIMIT ", n,
 	}, ""))}
 }

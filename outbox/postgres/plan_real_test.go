@@ -75,6 +75,8 @@ func TestClaimsWalkTheIndexWhateverTheStatisticsSay(t *testing.T) {
 					take := h.selection(&req, "", nil)
 					if mode == ClaimRow {
 						take = h.claimStatement(&req, req.Limit)
+					} else {
+						h.wantPlan("sole "+name+", statistics "+statistics, h.soleSelection(&req, "route1", nil))
 					}
 					h.wantPlan(string(mode)+" "+name+", statistics "+statistics, take)
 				}
@@ -85,6 +87,7 @@ func TestClaimsWalkTheIndexWhateverTheStatisticsSay(t *testing.T) {
 					outcomes[i].Fence = "2026-01-01"
 				}
 				h.wantPlan("settle", h.settlement(outbox.Published, outcomes, of))
+				h.wantPlan("delete", h.deletion(ids(1, len(of))))
 				h.wantPlan("retry", h.settlement(outbox.Retry, outcomes, of))
 				h.wantPlan("mark", h.marking(marks, of, outbox.Published))
 			}

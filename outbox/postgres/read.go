@@ -40,7 +40,7 @@ func (t *Table) Read(ctx context.Context, f outbox.Filter) (*outbox.Claim, error
 	limit := q.arg(number(f.Limit)) + "::pg_catalog.int8"
 	claim := &outbox.Claim{}
 	err := t.db.transact(ctx, "reading published rows of "+t.Relation(), statement{
-		args: q.args, row: t.collect(claim, f.Limit),
+		args: q.args, row: t.collect(claim, f.Limit, nil),
 		sql: t.sql("SELECT " + t.shape.list + " FROM {table} t WHERE " + where + " ORDER BY t.{published}, t.{id} LIMIT " + limit),
 	})
 	return claim, err

@@ -37,7 +37,7 @@ func (t *Table) Reclaim(ctx context.Context, req outbox.Reclaim) (int, error) {
 	if limit <= 0 {
 		limit = 10_000
 	}
-	conditions := " AND (" + strings.Join(stale, " OR ") + ")" + q.wanted(&outbox.Request{Shards: req.Shards, Except: req.Except})
+	conditions := " AND (" + strings.Join(stale, " OR ") + ")" + q.wanted(t.l, &outbox.Request{Shards: req.Shards, Except: req.Except})
 	n := q.arg(number(limit)) + "::pg_catalog.int8"
 	set := "{status} = 'pending'" + t.noClaim()
 	if t.l.hasColumn(colAttempts) {
@@ -49,7 +49,7 @@ func (t *Table) Reclaim(ctx context.Context, req outbox.Reclaim) (int, error) {
 	h := t.l.place()
 	var count int64
 	err := t.db.transact(ctx, "reclaiming rows of "+t.Relation(), t.pinned(statement{
-		count: &count, args: q.args,
+		count: &count, args: q.args, formats: q.formats,
 		sql: t.sql("WITH RECURSIVE " + routes + ", candidate AS MATERIALIZED (SELECT c.* " +
 			t.l.perRoute(h.selected()+`, t."processing_at" AS fence`, "processing", []string{""}, conditions, n) + " LIMIT " + n + "),\n" +
 			// The claim may have been renewed or settled since: the fence is compared again under the lock.

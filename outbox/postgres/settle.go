@@ -76,9 +76,12 @@ func pause(ctx context.Context, d time.Duration) error {
 
 // write writes some of the outcomes and answers which of them it missed.
 func (t *Table) write(ctx context.Context, outcomes []outbox.Outcome, some []int) (missed []int, err error) {
+	if whole, err := t.deleteAll(ctx, outcomes, some); whole || err != nil {
+		return nil, err
+	}
 	var (
 		kinds [4][]int
-		hit   = make(map[int]struct{}, len(some))
+		hit   = make([]bool, len(outcomes))
 		work  = []statement{{sql: byIndex}}
 	)
 	for _, i := range some {
@@ -91,7 +94,7 @@ func (t *Table) write(ctx context.Context, outcomes []outbox.Outcome, some []int
 		}
 		s := t.settlement(outbox.Verdict(v), outcomes, of)
 		s.row = func(v [][]byte) error {
-			return eachNumber(v[0], func(n int) { hit[n] = struct{}{} })
+			return eachNumber(v[0], func(n int) { hit[n] = true })
 		}
 		work = append(work, s)
 	}
@@ -102,7 +105,7 @@ func (t *Table) write(ctx context.Context, outcomes []outbox.Outcome, some []int
 		return nil, err
 	}
 	for _, i := range some {
-		if _, ok := hit[i]; !ok {
+		if !hit[i] {
 			missed = append(missed, i)
 		}
 	}
@@ -153,20 +156,20 @@ func (t *Table) writesNothing(v outbox.Verdict) bool {
 func (t *Table) settlement(v outbox.Verdict, outcomes []outbox.Outcome, of []int) statement {
 	q := &query{}
 	ids := make([]string, len(of))
-	fences, errs := make([]string, len(of)), make([]string, len(of))
-	var attempts, delays []int
 	for n, i := range of {
-		o := &outcomes[i]
-		ids[n], fences[n], errs[n] = o.ID, string(o.Fence), printable(o.Error)
-		attempts, delays = append(attempts, o.Attempts), append(delays, int(o.Delay.Microseconds()))
+		ids[n] = outcomes[i].ID
 	}
-	values, names := []string{q.arg(array(ids)) + "::{id_type}[]", q.arg(numbers(of)) + "::pg_catalog.int4[]"}, "id, n"
+	values, names := []string{q.ids(t.l, ids), q.arg(numbers(of)) + "::pg_catalog.int4[]"}, "id, n"
 	with := func(arg []byte, typ, name string) {
 		values = append(values, q.arg(arg)+"::"+typ+"[]")
 		names += ", " + name
 	}
 	guard := t.l.isPending()
 	if t.claimsRows() {
+		fences := make([]string, len(of))
+		for n, i := range of {
+			fences[n] = string(outcomes[i].Fence)
+		}
 		with(array(fences), t.l.columns[colProcessingAt].typ, "fence")
 		guard = `t.{status} = 'processing' AND t."processing_at" = u.fence`
 	}
@@ -178,13 +181,17 @@ func (t *Table) settlement(v outbox.Verdict, outcomes []outbox.Outcome, of []int
 	case outbox.Failed:
 		set = "{status} = 'failed'"
 		if hasError {
-			with(optionalArray(errs), "pg_catalog.text", "error")
+			with(optionalArray(errorsOf(outcomes, of)), "pg_catalog.text", "error")
 			carried, set = carried+", u.error AS error", set+`, "last_error" = l.error`
 		}
 	case outbox.Retry:
+		attempts, delays := make([]int, len(of)), make([]int, len(of))
+		for n, i := range of {
+			attempts[n], delays[n] = outcomes[i].Attempts, int(outcomes[i].Delay.Microseconds())
+		}
 		with(numbers(attempts), "pg_catalog.int4", "attempts")
 		with(numbers(delays), "pg_catalog.int8", "delay")
-		with(optionalArray(errs), "pg_catalog.text", "error")
+		with(optionalArray(errorsOf(outcomes, of)), "pg_catalog.text", "error")
 		carried += ", u.attempts AS attempts, u.delay AS delay, u.error AS error"
 		set = `{status} = 'pending', "attempts" = l.attempts, "last_error" = l.error,
  {available} = pg_catalog.clock_timestamp() + l.delay * '1 microsecond'::pg_catalog.interval` + t.noClaim()
@@ -198,10 +205,18 @@ func (t *Table) settlement(v outbox.Verdict, outcomes []outbox.Outcome, of []int
 		// touch its pages at random. The guard is disguised, lest the planner should begin with
 		// a list of pending rows, of whose length it may have no idea.
 		source = "(SELECT u.*, TRUE AS yes FROM " + source + " OFFSET 0) l"
-		return statement{args: q.args, sql: t.sql("WITH " + t.done(v, set, source) + " WHERE t.{id} = l.id AND (" + guard + ") = l.yes" + numbersDone)}
+		return statement{args: q.args, formats: q.formats, sql: t.sql("WITH " + t.done(v, set, source) + " WHERE t.{id} = l.id AND (" + guard + ") = l.yes" + numbersDone)}
 	}
 	h := t.l.place()
-	return statement{args: q.args, sql: t.sql("WITH " + h.byID(source, guard, carried, skipLocked) + ", " + t.done(v, set, "l") + " WHERE " + h.same("l") + numbersDone)}
+	return statement{args: q.args, formats: q.formats, sql: t.sql("WITH " + h.byID(source, guard, carried, skipLocked) + ", " + t.done(v, set, "l") + " WHERE " + h.same("l") + numbersDone)}
+}
+
+func errorsOf(outcomes []outbox.Outcome, of []int) []string {
+	errs := make([]string, len(of))
+	for n, i := range of {
+		errs[n] = printable(outcomes[i].Error)
+	}
+	return errs
 }
 
 // numbersDone answers in one row which outcomes were written: thousands of small rows

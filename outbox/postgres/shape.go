@@ -107,11 +107,14 @@ func (s *shape) read(values [][]byte, a *arena, row *outbox.Row) error {
 			ev.Extra[x] = v
 		}
 	}
-	row.ID = string(values[s.id])
-	row.Route = string(ev.Fields[event.Route])
-	row.Key = string(ev.Fields[event.Key])
+	row.ID = a.name(values[s.id])
+	if route := ev.Fields[event.Route]; a.route != string(route) {
+		a.route = string(route)
+	}
+	row.Route = a.route
+	row.Key = a.name(ev.Fields[event.Key])
 	if row.Key == "" {
-		row.Key = string(ev.Fields[event.EventID])
+		row.Key = a.name(ev.Fields[event.EventID])
 	}
 	var err error
 	if s.made >= 0 && values[s.made] != nil {

@@ -19,6 +19,7 @@ type Table struct {
 	mu   sync.Mutex
 	open map[outbox.Fence]*openClaim // debezium, claim: row
 	next uint64                      // names the next of them
+	sole sole                        // claim: lease
 }
 
 var _ outbox.Table = (*Table)(nil)

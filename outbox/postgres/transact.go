@@ -35,6 +35,8 @@ type statement struct {
 	// args are the parameters in text form, nil for NULL: text, array. Their types come
 	// from casts in the statement: $1::text[].
 	args [][]byte
+	// formats says which args are in binary form; nil: none.
+	formats []int16
 	// row is called for each row of the answer, if it is not nil. The values are in
 	// text form, nil for NULL, and belong to the connection: copy what is to be kept.
 	// An error of row ends the call, but the statements were sent already: it undoes nothing
@@ -116,7 +118,7 @@ func (t *tx) send(ctx context.Context, statements []statement, commit bool) erro
 		all = append(all, statement{sql: "commit"})
 	}
 	for i := range all {
-		batch.ExecParams(all[i].sql, all[i].args, nil, nil, nil)
+		batch.ExecParams(all[i].sql, all[i].args, nil, all[i].formats, nil)
 	}
 	results := t.conn.PgConn().ExecBatch(ctx, batch)
 	var failed error
