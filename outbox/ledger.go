@@ -75,11 +75,7 @@ func (l *ledger) block(h *keyState) {
 }
 
 // back takes one row off those under way, and answers whether it was the last.
-func (l *ledger) back(key string) bool {
-	h := l.keys[key]
-	if h == nil {
-		return false
-	}
+func (l *ledger) back(key string, h *keyState) bool {
 	if h.under--; h.under > 0 {
 		return false
 	}

@@ -64,6 +64,8 @@ type Poller struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
 
+	outcomes []Outcome // the settling goroutine's
+
 	nextMu sync.Mutex // held by Next
 	turn   turnState  // Next's
 
@@ -72,8 +74,7 @@ type Poller struct {
 
 	mu       sync.Mutex
 	ledger   ledger
-	next     uint64            // number of the next row to hand out
-	waiting  map[uint64]*entry // handed out, without a result
+	waiting  waiting
 	under    []map[string]*entry
 	wholes   map[int64]*entry
 	count    int // rows in under, and wholes
@@ -100,7 +101,7 @@ func NewPoller(tables []Table, leases *Tenancy, parking Parking, gate *Gate, opt
 		tables: tables, leases: leases, parking: parking, gate: gate, opt: opt.WithDefaults(), loose: map[string]bool{}, gear: gear, obs: obs,
 		wake: make(chan struct{}, 1), results: make(chan struct{}, 1), finished: make(chan struct{}), ended: make(chan struct{}),
 		ctx: ctx, cancel: cancel,
-		ledger: ledger{keys: map[string]*keyState{}}, waiting: map[uint64]*entry{}, wholes: map[int64]*entry{},
+		ledger: ledger{keys: map[string]*keyState{}}, wholes: map[int64]*entry{},
 		versions: map[uint64]int{}, tried: map[string]int{},
 	}
 	for _, t := range tables {
@@ -236,8 +237,8 @@ func (p *Poller) Close(ctx context.Context) error {
 	p.begin.Do(func() { close(p.ended) })
 	p.mu.Lock()
 	p.closing = true
-	for n, e := range p.waiting {
-		delete(p.waiting, n)
+	for p.waiting.first < p.waiting.next() {
+		e := p.waiting.take(p.waiting.first)
 		p.comeBackLocked(e, e.verdictAtClose())
 	}
 	p.mu.Unlock()

@@ -24,7 +24,7 @@ type queue struct {
 // claim asks one table for rows. only restricts it to ids. room is how many it asked
 // for; the batch is nil when none can be handed out.
 func (p *Poller) claim(ctx context.Context, t int, view LeaseView, only []string) (batch *event.Batch, rows, room int, err error) {
-	req := Request{Shards: view.Shards, Only: only}
+	req := Request{Shards: view.Shards, Only: only, Room: p.turn.rows[:0]}
 	p.mu.Lock()
 	req.Loose = p.looseLocked()
 	req.Limit = min(p.opt.Batch, p.opt.InFlight)
@@ -67,6 +67,10 @@ func (p *Poller) claim(ctx context.Context, t int, view LeaseView, only []string
 		p.turn.moving = p.turn.moving || head
 	}
 	batch = p.handOutLocked(t, claim, view, asked, began)
+	p.turn.rows = claim.Rows
+	if len(claim.Rows) < req.Limit {
+		p.turn.rows, p.turn.batch = nil, event.Batch{} // they would keep the last rows in memory
+	}
 	if len(claim.Rows) < req.Limit && only == nil {
 		p.missedLocked(t, asked, claim, time.Now())
 	}
@@ -105,23 +109,35 @@ func (p *Poller) underWayLocked(t int) []string {
 	return ids
 }
 
+// entriesTogether are allocated at a time. One that waits long keeps the others in memory.
+const entriesTogether = 64
+
 // handOutLocked makes a batch of the rows that may go now. What changed while the
 // claim was under way is looked at again: a row that may not go after all is released.
 func (p *Poller) handOutLocked(t int, claim *Claim, view LeaseView, asked heads, at time.Time) *event.Batch {
-	losses := p.leases.Losses()
+	losses, loose := p.leases.Losses(), false
 	p.cutLocked(losses)
-	batch := &event.Batch{}
+	batch := &event.Batch{Events: slices.Grow(p.turn.batch.Events[:0], len(claim.Rows)), Spans: slices.Grow(p.turn.batch.Spans[:0], len(claim.Rows))}
+	var entries []entry
+	rows := len(claim.Rows)
+	p.count += rows
+	if rows > 0 {
+		p.versions[view.Version] += rows
+	}
 	for i := range claim.Rows {
-		row := &claim.Rows[i]
-		e := &entry{
-			id: row.ID, event: string(row.Event.Fields[event.EventID]), route: row.Route, table: t, fence: claim.Fence, claimed: at,
-			version: view.Version, attempts: row.Attempts,
+		if len(entries) == 0 {
+			entries = make([]entry, min(entriesTogether, rows-i))
 		}
-		p.count++
-		p.versions[e.version]++
+		row, e := &claim.Rows[i], &entries[0]
+		entries = entries[1:]
+		e.id, e.event, e.route, e.table, e.fence, e.claimed = row.ID, row.Event.Fields[event.EventID], row.Route, t, claim.Fence, at
+		e.version, e.attempts = view.Version, row.Attempts
 		p.under[t][e.id] = e
 		may := losses == view.Losses && !p.closing
-		if !p.isLooseLocked(row.Route) {
+		if i == 0 || row.Route != claim.Rows[i-1].Route {
+			loose = p.isLooseLocked(row.Route)
+		}
+		if !loose {
 			e.key = row.Key
 			may = p.enterLocked(e, may, asked, losses)
 		}
@@ -129,8 +145,9 @@ func (p *Poller) handOutLocked(t int, claim *Claim, view LeaseView, asked heads,
 			p.comeBackLocked(e, e.verdictAtClose())
 			continue
 		}
-		p.handLocked(batch, e, row.Event)
+		p.handLocked(batch, e, &row.Event)
 	}
+	p.turn.batch = *batch
 	if len(batch.Events) == 0 {
 		return nil
 	}
@@ -139,17 +156,17 @@ func (p *Poller) handOutLocked(t int, claim *Claim, view LeaseView, asked heads,
 }
 
 // handLocked gives the entry its number and puts its event into the batch.
-func (p *Poller) handLocked(batch *event.Batch, e *entry, ev event.Event) {
-	p.waiting[p.next] = e
-	p.next++
-	batch.Events = append(batch.Events, ev)
-	batch.Spans = append(batch.Spans, event.Span{Events: 1, Done: true, End: event.AtLSN(event.LSN(p.next))})
+func (p *Poller) handLocked(batch *event.Batch, e *entry, ev *event.Event) {
+	p.waiting.add(e)
+	batch.Events = append(batch.Events, *ev)
+	batch.Spans = append(batch.Spans, event.Span{Events: 1, Done: true, End: event.AtLSN(event.LSN(p.waiting.next()))})
 }
 
 // enterLocked counts a row among those of its key that are under way, and answers
 // whether it may go.
 func (p *Poller) enterLocked(e *entry, may bool, asked heads, losses uint64) bool {
 	h := p.ledger.get(e.key)
+	e.state = h
 	first := h.under == 0
 	if h.under++; first {
 		h.losses = losses

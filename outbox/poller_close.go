@@ -10,18 +10,24 @@ func (p *Poller) closeEntryLocked(e *entry, lost bool, now time.Time) {
 	} else {
 		delete(p.under[e.table], e.id)
 	}
-	p.count--
-	p.leaveVersionLocked(e.version)
-	if p.over(e) {
-		delete(p.tried, e.name())
-		p.gate.Delivered(e.key, e.gateID())
+	over := p.over(e)
+	if over {
+		if len(p.tried) > 0 {
+			delete(p.tried, e.name())
+		}
+		if p.gate.Len() > 0 {
+			p.gate.Delivered(e.key, e.gateID())
+		}
 	}
-	h := p.ledger.keys[e.key]
+	h := e.state
+	if h == nil {
+		h = p.ledger.keys[e.key]
+	}
 	if h == nil { // it holds nothing back
 		if e.delay > 0 && e.whole == nil {
 			p.resting[e.table][e.id] = now.Add(e.delay)
 		}
-		p.again = p.again || !p.over(e) && e.delay == 0
+		p.again = p.again || !over && e.delay == 0
 		return
 	}
 	stood := h.held() || h.blocked || h.shut
@@ -39,14 +45,14 @@ func (p *Poller) closeEntryLocked(e *entry, lost bool, now time.Time) {
 			delay = p.opt.Interval
 		}
 		p.ledger.wait(h, waiter{id: e.id, table: e.table, due: now.Add(delay)})
-	case p.over(e):
+	case over:
 		p.ledger.done(h, e.id)
 	}
-	if h.listed && !h.parked && len(h.heads) == 0 && p.over(e) {
+	if h.listed && !h.parked && len(h.heads) == 0 && over {
 		p.lookSoon = true // the store may have nothing against the key any more
 	}
-	p.again = p.again || !p.over(e) && !h.held()
-	if p.ledger.back(e.key) && stood {
+	p.again = p.again || !over && !h.held()
+	if p.ledger.back(e.key, h) && stood {
 		p.thirsty = true // it is the turn of others of the key, now or at a time to be reckoned
 	}
 	p.blocked.Store(int64(p.ledger.blocked))
@@ -97,8 +103,8 @@ func (p *Poller) openLocked(key string) {
 	}
 }
 
-func (p *Poller) leaveVersionLocked(v uint64) {
-	if p.versions[v]--; p.versions[v] <= 0 {
+func (p *Poller) leaveVersionLocked(v uint64, n int) {
+	if p.versions[v] -= n; p.versions[v] <= 0 {
 		delete(p.versions, v)
 	}
 }

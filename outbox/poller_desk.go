@@ -28,7 +28,7 @@ func (p *Poller) Held(key []byte) bool {
 // passes meanwhile.
 func (p *Poller) Park(ctx context.Context, rec *event.Record, t event.Ticket, why error) error {
 	p.mu.Lock()
-	e := p.waiting[t.Entry]
+	e := p.waiting.get(t.Entry)
 	if e == nil {
 		p.mu.Unlock()
 		return errors.New("an event was to be parked that is not under way")
@@ -69,7 +69,7 @@ func (p *Poller) Park(ctx context.Context, rec *event.Record, t event.Ticket, wh
 func (p *Poller) Lettered(_ *event.Record, t event.Ticket, why error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if e := p.waiting[t.Entry]; e != nil {
+	if e := p.waiting.get(t.Entry); e != nil {
 		e.remark, e.why = asideLettered, "dead-lettered: "+why.Error()
 	}
 }
@@ -79,7 +79,7 @@ func (p *Poller) Lettered(_ *event.Record, t event.Ticket, why error) {
 func (p *Poller) Return(rec *event.Record, t event.Ticket, why error) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	e := p.waiting[t.Entry]
+	e := p.waiting.get(t.Entry)
 	if e == nil {
 		return false
 	}

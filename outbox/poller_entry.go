@@ -16,9 +16,10 @@ const (
 // entry is one row, or one event that was kept whole, from its claim until its outcome is written.
 type entry struct {
 	id, key string // key is empty where it holds nothing back
-	event   string // its id
+	event   []byte // its id
 	route   string
-	table   int // below zero: kept whole
+	state   *keyState // of its key, while it is under way; nil where it holds nothing back, or is kept whole
+	table   int       // below zero: kept whole
 	whole   *Parked
 
 	fence    Fence
@@ -31,7 +32,7 @@ type entry struct {
 	aside  *Parked // asideReturned: what to park, should it be given up
 
 	verdict verdict
-	outcome Outcome
+	outcome Outcome       // without its fence
 	delay   time.Duration // until the next attempt, where it is known here alone
 	lost    bool          // its claim went to somebody else
 }
@@ -58,6 +59,13 @@ func (e *entry) verdictAtClose() verdict {
 	}
 	e.outcome = Outcome{ID: e.id, Verdict: Released}
 	return owed
+}
+
+func (e *entry) eventID() string {
+	if e.whole != nil {
+		return e.whole.EventID
+	}
+	return string(e.event)
 }
 
 // name is what attempts are counted under where the table cannot count.

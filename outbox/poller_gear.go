@@ -38,11 +38,13 @@ type turnState struct {
 	loaded    bool
 	looked    time.Time
 	reclaimed time.Time
-	fence     Fence // of the last claim that was answered
-	doubt     bool  // since then a claim was not: it may have been made all the same
-	table     int   // to be asked next
-	short     int   // claims in a row that brought less than there was room for
-	moving    bool  // a claim passed over keys that are held by rows under way: others of them will come
+	fence     Fence       // of the last claim that was answered
+	doubt     bool        // since then a claim was not: it may have been made all the same
+	table     int         // to be asked next
+	short     int         // claims in a row that brought less than there was room for
+	rows      []Row       // room for those of the next claim, and
+	batch     event.Batch // for what is made of them
+	moving    bool        // a claim passed over keys that are held by rows under way: others of them will come
 
 	sweepState
 }
@@ -160,7 +162,7 @@ func (p *Poller) guardVersion(v uint64) {
 	p.mu.Lock()
 	p.versions[v]++
 	if p.guarded {
-		p.leaveVersionLocked(p.guard)
+		p.leaveVersionLocked(p.guard, 1)
 	}
 	p.guarded, p.guard = true, v
 	lowest := p.lowestLocked()
@@ -172,7 +174,7 @@ func (p *Poller) guardVersion(v uint64) {
 func (p *Poller) unguard() {
 	p.mu.Lock()
 	if p.guarded {
-		p.leaveVersionLocked(p.guard)
+		p.leaveVersionLocked(p.guard, 1)
 	}
 	p.guarded = false
 	lowest := p.lowestLocked()

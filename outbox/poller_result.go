@@ -11,14 +11,13 @@ import (
 func (p *Poller) Settle(n uint64, err error) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	e := p.waiting[n]
 	if err != nil && event.ClassOf(err) != event.Retry {
 		return false
 	}
+	e := p.waiting.take(n)
 	if e == nil {
 		return true
 	}
-	delete(p.waiting, n)
 	switch {
 	case err == nil:
 		p.comeBackLocked(e, p.succeeded(e))
@@ -87,7 +86,7 @@ func (p *Poller) failedLocked(e *entry, err error) verdict {
 		case p.parking != nil && (e.aside != nil || !here) && (e.key != "" || here):
 			if e.aside == nil {
 				e.aside = &Parked{
-					State: StateParked, Relation: p.tables[e.table].Relation(), Row: e.id, EventID: e.event, Route: e.route, Key: e.key,
+					State: StateParked, Relation: p.tables[e.table].Relation(), Row: e.id, EventID: e.eventID(), Route: e.route, Key: e.key,
 				}
 			}
 			e.aside.Reason, e.aside.Error = "attempts", err.Error()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/walrelay/walrelay/event"
@@ -111,7 +112,8 @@ func (p *Poller) write(done []*entry) (left []*entry, err error) {
 
 // settleSome writes outcomes of one table, again and again until the table answers.
 func (p *Poller) settleSome(t int, part []*entry) (lost map[int]bool, err error) {
-	outcomes := make([]Outcome, len(part))
+	p.outcomes = slices.Grow(p.outcomes[:0], len(part))[:len(part)]
+	outcomes := p.outcomes
 	for i, e := range part {
 		outcomes[i] = e.outcome
 		outcomes[i].Fence = e.fence
@@ -164,11 +166,12 @@ func (p *Poller) settled(part []*entry, lost map[int]bool) {
 	if len(part) == 0 {
 		return
 	}
+	left := 0 // of one version
 	var n struct{ published, retried, failed, released, parked, lost int }
 	now := time.Now()
 	p.mu.Lock()
 	for i, e := range part {
-		gone := lost[i] || e.lost
+		gone := e.lost || len(lost) > 0 && lost[i]
 		switch {
 		case gone:
 			n.lost++
@@ -192,6 +195,11 @@ func (p *Poller) settled(part []*entry, lost map[int]bool) {
 			}
 		}
 		p.closeEntryLocked(e, gone, now)
+		if left++; i == len(part)-1 || part[i+1].version != e.version {
+			p.leaveVersionLocked(e.version, left)
+			p.count -= left
+			left = 0
+		}
 	}
 	lowest := p.lowestLocked()
 	wanted := p.thirsty || p.lookSoon

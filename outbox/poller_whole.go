@@ -48,7 +48,7 @@ func (p *Poller) wholeEvents(ctx context.Context, view LeaseView) (*event.Batch,
 			}
 			continue // rows of the key go before
 		}
-		e := &entry{key: w.Key, event: w.EventID, route: w.Route, table: -1, whole: w, claimed: now, version: view.Version}
+		e := &entry{key: w.Key, route: w.Route, table: -1, whole: w, claimed: now, version: view.Version}
 		if w.Key != "" {
 			h := p.ledger.get(w.Key)
 			may, known := mayGo[w.Key]
@@ -70,7 +70,7 @@ func (p *Poller) wholeEvents(ctx context.Context, view LeaseView) (*event.Batch,
 		p.count++
 		p.versions[e.version]++
 		p.wholes[w.ID] = e
-		p.handLocked(batch, e, event.Event{
+		p.handLocked(batch, e, &event.Event{
 			Prepared: w.Record, Relation: w.Relation, Commit: w.Commit, Ordinal: w.Ordinal,
 		})
 	}
