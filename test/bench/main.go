@@ -14,7 +14,8 @@
 // drain of walrelay is then checked: the topic holds each row exactly once.
 //
 // Three cases are about the table. In poll a preloaded table is worked off, by
-// walrelay into Kafka and by a bare loop of the same SQL statements into nothing; in
+// walrelay into Kafka, by a bare loop of the same SQL statements into nothing, and by
+// that loop with a plain franz-go client; in
 // marks the log is drained while rows are kept, marked or deleted; claim times single
 // claims while more and more rows are pending. There the clock runs until the last row
 // is marked or deleted in the table, and commits wait for the disk (fsync).
@@ -22,7 +23,8 @@
 // Settings are the environment variables BENCH_ROWS (1000000), BENCH_POLL_ROWS
 // (300000, of poll and marks), BENCH_CLAIM_ROWS (1000000, the most pending rows of
 // claim), BENCH_ROUNDS (2), BENCH_PG (18), BENCH_CASES
-// (jsonb,text,messages,latency,poll,marks,claim) and BENCH_OUT, the name of a JSON file
+// (jsonb,text,messages,latency,poll,marks,claim; "poll row", "poll lease" and "poll delete" are
+// parts of poll) and BENCH_OUT, the name of a JSON file
 // for the results. WALRELAY_TEST_BINARY names a walrelay that was built before.
 package main
 
@@ -121,8 +123,8 @@ func measure(t *crew, set settings) []result {
 		switch name {
 		case "latency":
 			results = append(results, site.latency(t, "default linger", ""), site.latency(t, "linger 0", "linger: 0s\n"))
-		case "poll":
-			results = append(results, site.polls(t)...)
+		case "poll", "poll row", "poll lease", "poll delete":
+			results = append(results, site.polls(t, name)...)
 		case "marks":
 			results = append(results, site.marks(t)...)
 		case "claim":
@@ -130,7 +132,7 @@ func measure(t *crew, set settings) []result {
 		default:
 			w, known := workloads[name]
 			if !known {
-				t.Fatalf("BENCH_CASES names %q, want jsonb, text, messages, latency, poll, marks or claim", name)
+				t.Fatalf("BENCH_CASES names %q, want jsonb, text, messages, latency, poll, poll row, poll lease, poll delete, marks or claim", name)
 			}
 			results = append(results, site.drains(t, w)...)
 		}

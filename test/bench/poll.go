@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -35,20 +36,24 @@ type stock struct {
 	rows  int
 }
 
-// polls runs all ways to work off a table beside their bare loops.
-func (s *site) polls(t *crew) (results []result) {
+// polls runs one way to work off a table, or all of them, beside their bare loops.
+func (s *site) polls(t *crew, name string) (results []result) {
 	within(t, func(t *crew) {
 		s.durable(t)
 		st := s.fill(t)
 		within(t, func(t *crew) { s.workedOff(t, st, pollers[0], "warm-up", s.poll) })
 		for _, p := range pollers {
-			var bare, relay []drained
+			if name != "poll" && name != p.name {
+				continue
+			}
+			var bare, kafka, relay []drained
 			for round := range s.rounds {
 				what := fmt.Sprintf("round %d", round+1)
 				within(t, func(t *crew) { bare = append(bare, s.workedOff(t, st, p, what, (*stock).loop)) })
+				within(t, func(t *crew) { kafka = append(kafka, s.workedOff(t, st, p, what, s.loopWithKafka)) })
 				within(t, func(t *crew) { relay = append(relay, s.workedOff(t, st, p, what, s.poll)) })
 			}
-			results = append(results, sum("bare loop, "+p.name, bare, bare), sum(p.name, relay, bare))
+			results = append(results, sum("bare loop, "+p.name, bare, bare), sum("bare + kafka, "+p.name, kafka, bare), sum(p.name, relay, bare))
 		}
 	})
 	return results
@@ -84,15 +89,29 @@ func (st *stock) restore(t *crew) {
 // workedOff runs one way on the whole stock, and looks that nothing is left.
 func (s *site) workedOff(t *crew, st *stock, p poller, what string, run func(*stock, *crew, poller) drained) drained {
 	st.restore(t)
+	before := spentSoFar()
 	d := run(st, t, p)
+	used := spentSoFar()
 	checkTable(t, st.conn, p.after, st.rows)
-	t.Logf("%-12s %-8s %8.0f rows/s, %.2f µs per row, %d ms to start, peak %.0f MiB", p.name, what,
-		float64(d.rows)/d.took.Seconds(), micros(d.cpu, d.rows), d.before.Milliseconds(), float64(d.peak)/(1<<20))
+	t.Logf("%-12s %-8s %8.0f rows/s, %.2f µs per row (Postgres %.2f, Kafka %.2f), %d ms to start, peak %.0f MiB", p.name, what,
+		float64(d.rows)/d.took.Seconds(), micros(d.cpu, d.rows), micros(used.since(before, "postgres"), d.rows), micros(used.since(before, "java"), d.rows),
+		d.before.Milliseconds(), float64(d.peak)/(1<<20))
 	return d
 }
 
 // loop works off with bare SQL in a process of its own.
-func (st *stock) loop(t *crew, p poller) drained {
+func (st *stock) loop(t *crew, p poller) drained { return st.runLoop(t, p, "") }
+
+// loopWithKafka is loop, and publishes into a topic of its own what it takes.
+func (s *site) loopWithKafka(st *stock, t *crew, p poller) drained {
+	topic := s.kafka.Topic(t, partitions, nil)
+	defer func() { _, _ = s.kafka.Admin(t).DeleteTopics(context.Background(), topic) }()
+	d := st.runLoop(t, p, kafkaVariable+"="+strings.Join(s.kafka.Brokers(), ",")+" "+topic)
+	s.checkTopic(t, topic, st.rows)
+	return d
+}
+
+func (st *stock) runLoop(t *crew, p poller, variable string) drained {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -100,6 +119,9 @@ func (st *stock) loop(t *crew, p poller) drained {
 	var errors bytes.Buffer
 	cmd := exec.Command(self, p.name, strconv.Itoa(p.batch), strconv.Itoa(st.rows))
 	cmd.Env = append(os.Environ(), sqlURL+"="+st.house.PG.URL(st.house.Database))
+	if variable != "" {
+		cmd.Env = append(cmd.Env, variable)
+	}
 	cmd.Stderr = &errors
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	began := st.now(t)

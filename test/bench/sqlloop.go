@@ -10,7 +10,7 @@ import (
 
 // sqlURL is the variable that makes this program the bare SQL loop: the least
 // that working off a table costs. It takes rows, reads them and settles them over one
-// connection, with prepared statements, and publishes nothing.
+// connection, with prepared statements, and publishes nothing (but see kafkaVariable).
 const sqlURL = "BENCH_SQL_URL"
 
 // loop is a pair of statements. take answers the fence and whole rows, the id
@@ -66,10 +66,19 @@ func workOff(url string, args []string) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
+	kafka, err := newProducer()
+	if err != nil {
+		return err
+	}
 	for done := 0; done < want; {
-		ids, fence, n, err := take(ctx, conn)
+		ids, fence, n, err := take(ctx, conn, kafka)
 		if err != nil {
 			return err
+		}
+		if kafka != nil {
+			if err := kafka.flush(ctx); err != nil {
+				return err
+			}
 		}
 		if n == 0 {
 			return fmt.Errorf("the table is empty after %d rows, want %d", done, want)
@@ -87,7 +96,7 @@ func workOff(url string, args []string) error {
 }
 
 // take claims a batch: the ids as an array's text form.
-func take(ctx context.Context, conn *pgconn.PgConn) (ids, fence []byte, n int, err error) {
+func take(ctx context.Context, conn *pgconn.PgConn, kafka *producer) (ids, fence []byte, n int, err error) {
 	ids = []byte{'{'}
 	r := conn.ExecPrepared(ctx, "take", nil, nil, nil)
 	for ; r.NextRow(); n++ {
@@ -96,6 +105,9 @@ func take(ctx context.Context, conn *pgconn.PgConn) (ids, fence []byte, n int, e
 			ids = append(ids, ',')
 		}
 		ids = append(ids, v[1]...)
+		if kafka != nil {
+			kafka.publish(v)
+		}
 		if n == 0 && v[0] != nil {
 			fence = append(fence, v[0]...) // all rows of a claim have the same
 		}
