@@ -31,6 +31,9 @@ type House struct {
 	Postgres, Source, Kafka, Routes, Top string
 	// URL replaces the connection string.
 	URL string
+	// Second is another outbox database that the same relay reads, as source billing: its
+	// database, slot, publication, preset, URL, Postgres and Source count.
+	Second *House
 	// Program replaces the relay's program; Env holds variables of its environment that
 	// are added to the test's.
 	Program string
@@ -74,26 +77,12 @@ func (h *House) dropSlot(t testing.TB) {
 
 // Config is the relay's configuration file.
 func (h *House) Config() string {
-	url := h.URL
-	if url == "" {
-		url = h.PG.URL(h.Database)
-	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "name: test\nsources:\n  orders:\n    postgres:\n      url: %q\n      slot: %s\n      publication: %q\n", url, h.Slot, h.Publication)
-	if !strings.Contains(h.Postgres, "tables:") {
-		b.WriteString("      tables: [public.outbox]\n")
+	b.WriteString("name: test\nsources:\n")
+	h.source(&b, "orders")
+	if h.Second != nil {
+		h.Second.source(&b, "billing")
 	}
-	if !strings.Contains(h.Postgres, "check_interval:") {
-		b.WriteString("      check_interval: 1s\n")
-	}
-	indent(&b, h.Postgres, "      ")
-	if !strings.Contains(h.Source, "schema:") {
-		fmt.Fprintf(&b, "    schema: %s\n", h.Preset)
-	}
-	if !strings.Contains(h.Source, "after_publish:") {
-		b.WriteString("    after_publish: keep\n")
-	}
-	indent(&b, h.Source, "    ")
 	b.WriteString("kafka:\n  brokers: [" + strings.Join(h.Brokers, ", ") + "]\n")
 	if !strings.Contains(h.Kafka, "on_poison:") {
 		b.WriteString("  on_poison: stop\n")
@@ -109,6 +98,28 @@ func (h *House) Config() string {
 	}
 	indent(&b, h.Top, "")
 	return b.String()
+}
+
+func (h *House) source(b *strings.Builder, name string) {
+	url := h.URL
+	if url == "" {
+		url = h.PG.URL(h.Database)
+	}
+	fmt.Fprintf(b, "  %s:\n    postgres:\n      url: %q\n      slot: %s\n      publication: %q\n", name, url, h.Slot, h.Publication)
+	if !strings.Contains(h.Postgres, "tables:") {
+		b.WriteString("      tables: [public.outbox]\n")
+	}
+	if !strings.Contains(h.Postgres, "check_interval:") {
+		b.WriteString("      check_interval: 1s\n")
+	}
+	indent(b, h.Postgres, "      ")
+	if !strings.Contains(h.Source, "schema:") {
+		fmt.Fprintf(b, "    schema: %s\n", h.Preset)
+	}
+	if !strings.Contains(h.Source, "after_publish:") {
+		b.WriteString("    after_publish: keep\n")
+	}
+	indent(b, h.Source, "    ")
 }
 
 func indent(b *strings.Builder, text, by string) {
