@@ -87,6 +87,7 @@ func (s *Source) collect(e emitter) {
 	}
 	s.collectSlot(e)
 	s.collectTable(e)
+	s.collectOrder(e)
 }
 
 // The words of pg_replication_slots: wal_status, and invalidation_reason of Postgres 18.

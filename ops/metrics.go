@@ -118,6 +118,23 @@ var (
 	metricSourceWarn  = family("source_warnings", Gauge, "Warnings that stand for the source: events flow, but somebody should look.", "source")
 )
 
+// The order of stamps: absent where no route asks for order: hlc, but for the inversions.
+var (
+	metricOrderBytes     = family("order_buffer_bytes", Gauge, "Memory of the source's events that wait for their place in the order of stamps.", "source")
+	metricOrderEvents    = family("order_buffer_events", Gauge, "Events of the source that wait for their place in the order of stamps.", "source")
+	metricOrderOldest    = family("order_oldest_age_seconds", Gauge, "How far the smallest stamp that waits is behind the clock of the source's server; 0 when nothing waits. While that clock is not known it is compared with ours.", "source")
+	metricOrderLag       = family("order_watermark_lag_seconds", Gauge, "How far the source's watermark is behind the clock of its server: what a new event has to wait at least. Absent until the clock was read.", "source")
+	metricOrderDetached  = family("order_detached", Gauge, "1 while the others do not wait for the source: it has stalled, or is read from its table.", "source")
+	metricOrderStalls    = family("order_stalls_total", Counter, "How often the source said nothing for order.stall_after, so that the others went on without it.", "source")
+	metricOrderLate      = family("order_late_events_total", Counter, "Events whose stamp was below one that had been released: published out of order.", "source")
+	metricOrderEarly     = family("order_early_events_total", Counter, "Events that were released before their time because memory was full; what comes below them later is late.", "source")
+	metricOrderFuture    = family("order_future_events_total", Counter, "Events whose stamp was further ahead of their commit than order.max_drift: they took the place of their commit.", "source")
+	metricOrderUnstamped = family("order_unstamped_events_total", Counter, "Events without a stamp: they took the place of their commit.", "source")
+	metricOrderRaised    = family("order_raised_events_total", Counter, "Events with within_key: commit that stand behind an earlier one of their key with a greater stamp.", "source")
+	metricOrderConflicts = family("order_conflicts_total", Counter, "Raised events that went out behind one of their key from another source whose stamp is greater: no order satisfies both.", "source")
+	metricInversions     = family("stamp_inversions_total", Counter, "Events of routes in commit order whose stamp is below that of an earlier event of their key; at least so many, since only the newest keys are remembered. Absent until an event with a stamp came.", "source")
+)
+
 // The broker.
 var (
 	metricRecords      = family("topic_records_total", Counter, "Records that Kafka acknowledged.", "topic")

@@ -25,6 +25,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"perSecond": func(v float64) string { return countText(int64(v + .5)) },
 	"runbook":   func(a event.Anchor) string { return runbook + string(a) },
 	"clock":     func(t time.Time) string { return t.Format("15:04:05") },
+	"fine":      func(t *time.Time) string { return t.Format("15:04:05.000") },
 	"worst":     worst, "meaning": meaning, "gearText": gearText, "upTo": upTo,
 }).Parse(pageText))
 

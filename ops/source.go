@@ -18,6 +18,11 @@ type SourceProbes struct {
 	// InFlight counts the payload bytes and the events that were read and are not
 	// yet acknowledged.
 	InFlight func() (bytes, events int64)
+	// Order is what the order of stamps costs and finds; nil where no route asks for it.
+	Order func() OrderFigures
+	// Inversions counts events in commit order whose stamp is below an earlier one of their key;
+	// stamped: there was one with a stamp.
+	Inversions func() (n int64, stamped bool)
 }
 
 // Source is what is known of one source.

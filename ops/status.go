@@ -45,6 +45,8 @@ type SourceStatus struct {
 	Slot               *SlotStatus `json:"slot,omitempty"`
 	// Table is about the source's outbox tables.
 	Table *TableStatus `json:"table,omitempty"`
+	// Order is about the order of stamps; absent where no route asks for it.
+	Order *OrderStatus `json:"order,omitempty"`
 }
 
 // Rung is one step of the ladder.
@@ -64,6 +66,8 @@ type EventCount struct {
 	Deferred  int64            `json:"deferred"`
 	Ignored   map[string]int64 `json:"ignored"` // by reason
 	Refused   map[string]int64 `json:"refused"` // by reason
+	// Inversions are events in commit order whose stamp is below an earlier one of their key.
+	Inversions int64 `json:"stamp_inversions"`
 }
 
 // SlotStatus is what the server said of the slot, and how long ago.
@@ -131,7 +135,9 @@ func (s *Source) status(now time.Time) SourceStatus {
 		ReceivedPerSecond: s.receivedRate.perSecond(), PublishedPerSecond: s.publishedRate.perSecond(),
 		Reconnects: s.reconnects.Load(),
 		Table:      s.tableStatus(),
+		Order:      s.orderStatus(),
 	}
+	st.Events.Inversions, _ = s.inversions()
 	for reason, n := range s.ignored.all {
 		st.Events.Ignored[reason] = n.Load()
 	}

@@ -120,6 +120,9 @@ func (f *feed) publish(ctx context.Context, ev *event.Event, mem *event.Memory) 
 	case poison != nil:
 		return f.r.pub.Refuse(ctx, &f.rec, t, poison)
 	default:
+		if digits := ev.Fields[event.HLC]; len(digits) > 0 {
+			f.inversions.note(&f.rec, digits)
+		}
 		return f.r.pub.Publish(ctx, &f.rec, t)
 	}
 }

@@ -40,6 +40,8 @@ type feed struct {
 	micros  int64 // commit time of the transaction at hand
 	rec     event.Record
 	scratch []byte
+
+	inversions inversions
 }
 
 func newFeed(r *Relay, index uint16, f Feed) *feed {
@@ -169,6 +171,7 @@ func (f *feed) session(soft, hard context.Context) error {
 	f.src.Lock()
 	f.src.source, f.src.stale = src, false
 	f.src.Unlock()
+	f.inversions.table.Reset() // what comes may have come before
 	f.settler.Store(nil)
 	if settler, ok := src.(Settler); ok {
 		f.settler.Store(&settler)

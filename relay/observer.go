@@ -13,10 +13,14 @@ type Observer struct {
 	Halted func(source string, err error)
 	// Restarted: a source begins anew after an error of the Retry class.
 	Restarted func(source string, err error)
-	// ClockUnread: a source's clock could not be read, which the order of stamps waits for.
+	// ClockUnread: a source's clock could not be read for some seconds, which the order of stamps waits for.
 	ClockUnread func(source string, err error)
+	// ClockRead: after ClockUnread, it could be read again, or nobody needs it any more.
+	ClockRead func(source string)
 	// Stalled: the others go on without a source that has said nothing for so long.
 	Stalled func(source string, still time.Duration)
+	// Resumed: after Stalled, they wait for it again, or it has ended.
+	Resumed func(source string)
 	// FeederBeat and CommitterBeat: the loops step.
 	FeederBeat    func(source string)
 	CommitterBeat func()

@@ -2,7 +2,6 @@ package relay
 
 import (
 	"context"
-	"hash/maphash"
 	"sync"
 	"time"
 
@@ -33,8 +32,6 @@ type sorter struct {
 	sending bool      // the releaser has records in hand
 	memory  copies
 	idle    []*parcel
-
-	seed maphash.Seed
 }
 
 // sorted is what the sorter knows of a feed.
@@ -48,6 +45,9 @@ type sorted struct {
 	advanced  time.Time // when its server was last heard of, through the log
 	attached  bool      // the session at hand says what is to come
 	stalled   bool      // it was detached because it did not
+	stalls    int64     // how often
+	clock     int64     // of its server at the last reading, microseconds since 1970 UTC
+	read      time.Time // when that was; zero: not in this session
 }
 
 // parcel is a record in the buffer, with its ticket.
@@ -61,7 +61,7 @@ type parcel struct {
 
 func newSorter(r *Relay, opt Ordering, feeds []*feed) *sorter {
 	s := &sorter{
-		r: r, opt: opt, wake: make(chan struct{}, 1), seed: maphash.MakeSeed(),
+		r: r, opt: opt, wake: make(chan struct{}, 1),
 		buf: reorder.New[*parcel](len(feeds), opt.BufferBytes, opt.MaxDrift), sources: make([]sorted, len(feeds)),
 	}
 	for i, f := range feeds {
@@ -94,7 +94,7 @@ func (s *sorter) add(ctx context.Context, f *feed, ev *event.Event, rec *event.R
 		item.Stamp, item.Stamped = stamp, true
 	}
 	if len(rec.Key) > 0 && !rec.Spread {
-		item.Key = max(1, maphash.Bytes(s.seed, rec.Key)^maphash.String(s.seed, rec.Topic))
+		item.Key = keyOf(rec)
 	}
 	src := &s.sources[f.index]
 	s.mu.Lock()
@@ -257,7 +257,7 @@ func (s *sorter) attach(f *feed) {
 	src := &s.sources[f.index]
 	// Its log may be another one than that of the session before.
 	src.progress, src.position, src.watermark = reorder.NewProgress(s.bounds()), event.Position{}, 0
-	src.attached, src.stalled, src.advanced = true, false, time.Now()
+	src.attached, src.stalled, src.advanced, src.read = true, false, time.Now(), time.Time{}
 	s.buf.Attach(int(f.index))
 }
 

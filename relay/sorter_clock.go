@@ -14,25 +14,30 @@ type nudger interface{ Nudge() }
 func (s *sorter) watch(ctx context.Context, f *feed) {
 	tick := time.NewTicker(s.opt.Every)
 	defer tick.Stop()
+	said := verdict{s: s, f: f}
 	for {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return
 		}
+		said.resumed()
 		if !s.follows(f) {
+			said.read() // nobody wants to read it
 			continue
 		}
 		r, err := f.Reading(ctx)
 		if err != nil {
-			if s.r.obs.ClockUnread != nil && ctx.Err() == nil {
-				s.r.obs.ClockUnread(f.Name, err)
+			if ctx.Err() == nil {
+				said.unread(err)
 			}
-			s.notice(f)
+			said.stalled(s.notice(f))
 			continue
 		}
+		said.read()
 		s.mu.Lock()
 		src := &s.sources[f.index]
+		src.clock, src.read = r.NowMicros, time.Now()
 		src.progress.Sample(r)
 		s.advanceLocked(src, src.progress.Behind() == 0)
 		behind, due := src.progress.Behind() > 0, s.buf.Due()
@@ -43,7 +48,7 @@ func (s *sorter) watch(ctx context.Context, f *feed) {
 		if behind {
 			f.nudge()
 		}
-		s.notice(f)
+		said.stalled(s.notice(f))
 	}
 }
 
@@ -55,27 +60,26 @@ func (s *sorter) follows(f *feed) bool {
 }
 
 // notice detaches a source whose server has not been heard of for too long. One whose
-// feeder is busy has not stopped: it waits for room, or for the broker, and so for us.
-func (s *sorter) notice(f *feed) {
+// feeder is busy has not stopped: it waits for room, or for the broker, and so for us. It
+// answers for how long the source said nothing if it detached it just now.
+func (s *sorter) notice(f *feed) (still time.Duration, detached bool) {
 	if s.opt.StallAfter == 0 || f.feeding.Load() {
-		return
+		return 0, false
 	}
 	s.mu.Lock()
 	src := &s.sources[f.index]
-	still := time.Since(src.advanced)
+	still = time.Since(src.advanced)
 	stalls := src.attached && !src.stalled && !s.sending && still > s.opt.StallAfter
 	if stalls {
 		src.stalled = true
+		src.stalls++
 		s.buf.Detach(int(f.index))
 	}
 	s.mu.Unlock()
-	if !stalls {
-		return
+	if stalls {
+		s.wakeUp()
 	}
-	s.wakeUp()
-	if s.r.obs.Stalled != nil {
-		s.r.obs.Stalled(f.Name, still)
-	}
+	return still, stalls
 }
 
 func (f *feed) nudge() {

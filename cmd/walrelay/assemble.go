@@ -149,6 +149,10 @@ func relayObserver(o *ops.Ops, rooms map[string]*sourceRoom) relay.Observer {
 		},
 		FeederBeat:    func(source string) { rooms[source].feeder.Beat() },
 		CommitterBeat: committer.Beat,
+		ClockUnread:   func(source string, err error) { rooms[source].clockUnread(err) },
+		ClockRead:     func(source string) { rooms[source].view.Warning("clock", event.Condition{}) },
+		Stalled:       func(source string, still time.Duration) { rooms[source].stalled(still) },
+		Resumed:       func(source string) { rooms[source].view.Warning("stalled", event.Condition{}) },
 	}
 }
 

@@ -86,7 +86,11 @@ func newSourceRoom(o *ops.Ops, c *config.Config, name string, exitOnHalt bool) (
 		}
 	}
 	r.capture = capture.New(opt, r.observer(sopt))
-	r.view = o.Source(name, ops.SourceProbes{Progress: r.capture.Progress, State: r.state, InFlight: r.inFlight})
+	probes := ops.SourceProbes{Progress: r.capture.Progress, State: r.state, InFlight: r.inFlight, Inversions: r.inversions}
+	if c.OrderOptions() != nil {
+		probes.Order = r.order
+	}
+	r.view = o.Source(name, probes)
 	return r, nil
 }
 
