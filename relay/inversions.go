@@ -13,6 +13,8 @@ import (
 // the count.
 type inversions struct {
 	table   reorder.Inversions
+	topic   string // of the event before
+	mixed   uint64 // its hash
 	stamped atomic.Bool // an event with a stamp came
 	found   atomic.Int64
 }
@@ -36,7 +38,10 @@ func (v *inversions) note(rec *event.Record, digits []byte) {
 	if !v.stamped.Load() {
 		v.stamped.Store(true)
 	}
-	if v.table.Note(keyOf(rec), stamp) {
+	if rec.Topic != v.topic {
+		v.topic, v.mixed = rec.Topic, maphash.String(keySeed, rec.Topic)
+	}
+	if v.table.Note(max(1, maphash.Bytes(keySeed, rec.Key)^v.mixed), stamp) {
 		v.found.Add(1)
 	}
 }

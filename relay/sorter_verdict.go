@@ -19,7 +19,7 @@ func (v *verdict) unread(err error) {
 	if v.since.IsZero() {
 		v.since = time.Now()
 	}
-	if time.Since(v.since) < clockPatience {
+	if v.unreadable || time.Since(v.since) < clockPatience {
 		return
 	}
 	v.unreadable = true
