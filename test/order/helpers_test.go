@@ -181,3 +181,21 @@ func stop(t *testing.T, r *rig.Relay) {
 		t.Errorf("the stop took %s and exited %d, want 0 at once", took, code)
 	}
 }
+
+// looked waits until the relay has looked so many times at the clock and the open
+// transactions of the house's server.
+func looked(t testing.TB, h *rig.House, times int) {
+	t.Helper()
+	seen := ""
+	for range times + 1 {
+		rig.Eventually(t, "another look at the clock", soon, func() error {
+			at := ask(t, h, `select coalesce(max(query_start), 'epoch')::text from pg_stat_activity
+				where datname = current_database() and application_name like 'walrelay%' and query like '%pg_current_wal_insert_lsn()%wal_segment_size%'`)
+			if strings.HasPrefix(at, "1970") || at == seen {
+				return fmt.Errorf("the last was at %s", at)
+			}
+			seen = at
+			return nil
+		})
+	}
+}
