@@ -55,6 +55,7 @@ type backlog struct {
 	house *rig.House
 	rows  int
 	end   string // the server's log after it
+	route string // options of the relay's route, each behind a comma
 }
 
 // preload makes a database with an outbox and a slot, and fills it.

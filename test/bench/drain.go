@@ -97,6 +97,9 @@ func (s *site) walrelay(t *crew, b *backlog, slot, kafka string) drained {
 	h := *b.house
 	h.Slot, h.Kafka = slot, kafka
 	h.Topic = s.kafka.Topic(t, partitions, nil)
+	if b.route != "" {
+		h.Routes = fmt.Sprintf("\"*\": {topic: %s%s}\n", h.Topic, b.route)
+	}
 	admin := s.kafka.Admin(t)
 	defer func() { _, _ = admin.DeleteTopics(context.Background(), h.Topic) }()
 	if slot != b.house.Slot {

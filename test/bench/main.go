@@ -20,10 +20,13 @@
 // claims while more and more rows are pending. There the clock runs until the last row
 // is marked or deleted in the table, and commits wait for the disk (fsync).
 //
+// The case order drains one backlog of stamped rows with order commit, order hlc and
+// order hlc within_key commit, and then times live events from commit to consumer.
+//
 // Settings are the environment variables BENCH_ROWS (1000000), BENCH_POLL_ROWS
 // (300000, of poll and marks), BENCH_CLAIM_ROWS (1000000, the most pending rows of
 // claim), BENCH_ROUNDS (2), BENCH_PG (18), BENCH_CASES
-// (jsonb,text,messages,latency,poll,marks,claim; "poll row", "poll lease" and "poll delete" are
+// (jsonb,text,messages,latency,poll,marks,claim,order; "poll row", "poll lease" and "poll delete" are
 // parts of poll) and BENCH_OUT, the name of a JSON file
 // for the results. WALRELAY_TEST_BINARY names a walrelay that was built before.
 package main
@@ -84,7 +87,7 @@ func main() {
 func readSettings() (settings, error) {
 	set := settings{
 		rows: 1_000_000, pollRows: 300_000, claimRows: 1_000_000, rounds: 2, version: pgserver.V18,
-		cases: []string{"jsonb", "text", "messages", "latency", "poll", "marks", "claim"}, out: os.Getenv("BENCH_OUT"),
+		cases: []string{"jsonb", "text", "messages", "latency", "poll", "marks", "claim", "order"}, out: os.Getenv("BENCH_OUT"),
 	}
 	version := int(set.version)
 	for name, into := range map[string]*int{
@@ -127,12 +130,14 @@ func measure(t *crew, set settings) []result {
 			results = append(results, site.polls(t, name)...)
 		case "marks":
 			results = append(results, site.marks(t)...)
+		case "order":
+			results = append(results, site.ordered(t)...)
 		case "claim":
 			results = append(results, site.claims(t)...)
 		default:
 			w, known := workloads[name]
 			if !known {
-				t.Fatalf("BENCH_CASES names %q, want jsonb, text, messages, latency, poll, poll row, poll lease, poll delete, marks or claim", name)
+				t.Fatalf("BENCH_CASES names %q, want jsonb, text, messages, latency, poll, poll row, poll lease, poll delete, marks, claim or order", name)
 			}
 			results = append(results, site.drains(t, w)...)
 		}
