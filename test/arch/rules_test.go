@@ -30,6 +30,10 @@ var rules = map[string]rule{
 		foreign: []string{"github.com/google/uuid", "github.com/jackc/pglogrepl"},
 		why:     "bytes in, events out: it is fuzzed and replayed from transcripts, which a connection or a clock would prevent; uuid makes the id of a message that brings none (UUIDv5)",
 	},
+	"mongostream/bsonjson": {
+		rank: 3, pure: true, ours: []string{"event"},
+		why: "bytes in, bytes out: it is fuzzed, and judged by the driver's own encoder, which therefore only its tests may import",
+	},
 	"slot": {
 		rank: 4, ours: []string{"event", "decoder"},
 		foreign: []string{"github.com/jackc/pgx/v5", "github.com/jackc/pglogrepl", "golang.org/x/sys/unix"},
