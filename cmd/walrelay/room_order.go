@@ -52,9 +52,13 @@ func (r *sourceRoom) inversions() (n int64, stamped bool) {
 }
 
 func (r *sourceRoom) clockUnread(err error) {
+	why := event.ConditionOf(err)
+	if why.Remedy == "" {
+		why.Remedy = "let the relay's role connect once more beside its replication connection"
+	}
 	r.view.Warning("clock", event.Condition{
-		What:   "the clock of the source's server cannot be read, which the order of stamps waits for: " + err.Error(),
-		Remedy: "let the relay's role connect once more beside its replication connection; events of all sources with order: hlc wait until then, or until order.stall_after",
+		What:   "the clock of the source's server cannot be read, which the order of stamps waits for: " + why.What,
+		Remedy: why.Remedy,
 		Anchor: "order-clock",
 	})
 }
