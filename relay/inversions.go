@@ -13,8 +13,8 @@ import (
 // the count.
 type inversions struct {
 	table   reorder.Inversions
-	topic   string // of the event before
-	mixed   uint64 // its hash
+	topic   string      // of the event before
+	mixed   uint64      // its hash
 	stamped atomic.Bool // an event with a stamp came
 	found   atomic.Int64
 }

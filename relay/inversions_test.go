@@ -36,7 +36,7 @@ func TestWhatIsReadAgainIsNoInversion(t *testing.T) {
 		d.commit("a@1000", "a@1001")
 		synctest.Wait()
 		next := make(chan struct{})
-		d.set(func() { close(d.turn); d.turn = next })
+		d.set(func() { turn := d.turn; d.turn = next; close(turn) })
 		sleep(2000)
 		d.commit("a@1000", "a@1001")
 		g.want(t, "a@1000 a@1001 a@1000 a@1001")

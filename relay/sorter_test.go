@@ -309,7 +309,7 @@ func TestChangeOfGearLetsGoWhatWaits(t *testing.T) {
 		synctest.Wait()
 		g.want(t, "")
 		next := make(chan struct{})
-		d.set(func() { close(d.turn); d.turn = next })
+		d.set(func() { turn := d.turn; d.turn = next; close(turn) })
 		sleep(200)
 		g.want(t, "a@1000")
 		g.end(t, d)
