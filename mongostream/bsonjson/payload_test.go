@@ -66,6 +66,7 @@ func TestTextIsNeverWrapped(t *testing.T) {
 		want  string
 	}{
 		{"a\"b", `a"b`},
+		{bson.Symbol("s\"t"), `s"t`},
 		{bson.ObjectID{1}, "010000000000000000000000"},
 		{uuid, "00112233-4455-6677-8899-aabbccddeeff"},
 		{int64(7), "7"},
