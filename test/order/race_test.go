@@ -43,7 +43,8 @@ func TestReadingsBesideCommitsMissNoTransaction(t *testing.T) {
 	stop(t, r)
 }
 
-// short is a transaction of one event; one in a hundred lasts a little.
+// short is a transaction of one event; one in fifty lasts longer than order.staged,
+// so that a reading that misses it lets others go before it.
 func short(ctx context.Context, conn *pgx.Conn, stamps *hlc.Clock, s, n int) error {
 	if _, err := conn.Exec(ctx, `begin`); err != nil {
 		return err
@@ -51,8 +52,8 @@ func short(ctx context.Context, conn *pgx.Conn, stamps *hlc.Clock, s, n int) err
 	var b pgx.Batch
 	b.Queue(`insert into public.outbox (id, event_id, outbox_route, event_type, occurred_at, payload, ordering_key, hlc)
 		values (gen_random_uuid(), gen_random_uuid(), 'orders', 'Tested', now(), '{}', $1, $2)`, fmt.Sprint("key ", (s+n)%50), int64(stamps.Now()))
-	if n%100 == 99 {
-		b.Queue(`select pg_sleep(random() * 0.05)`)
+	if n%50 == 49 {
+		b.Queue(`select pg_sleep(0.06 + random() * 0.1)`)
 	}
 	b.Queue(`commit`)
 	return conn.SendBatch(ctx, &b).Close()
