@@ -84,10 +84,13 @@ func (d *database) Next(ctx context.Context) (*event.Batch, error) {
 		return b, nil
 	default:
 	}
+	d.mu.Lock()
+	turn := d.turn
+	d.mu.Unlock()
 	select {
 	case b := <-d.news:
 		return b, nil
-	case <-d.turn:
+	case <-turn:
 		return nil, event.ErrTurn
 	case <-d.finish:
 		return nil, io.EOF

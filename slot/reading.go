@@ -102,6 +102,12 @@ const preparedTransactions = `
 	select exists (select from pg_catalog.pg_prepared_xacts p where p.database = pg_catalog.current_database()
 	   and (coalesce(pg_catalog.cardinality($1::text[]), 0) = 0 or p.owner = any ($1::text[])))`
 
+// hiddenRoles asks whether there is a role that may write events and whose transactions
+// could not be seen.
+const hiddenRoles = `
+	select not pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE') and (coalesce(pg_catalog.cardinality($1::text[]), 0) = 0 or exists (
+	  select from pg_catalog.pg_roles r where r.rolname = any ($1::text[]) and not pg_catalog.pg_has_role(r.oid, 'USAGE')))`
+
 // visibilityFinding says whether the beginning of every open transaction can be seen.
 func visibilityFinding(ctx context.Context, conn *pgx.Conn, o Options, role string) Finding {
 	const setting, needs = "open transactions", "seen, for order: hlc"
@@ -109,6 +115,12 @@ func visibilityFinding(ctx context.Context, conn *pgx.Conn, o Options, role stri
 	var hidden bool
 	if err := conn.QueryRow(ctx, openTransactions, o.Producers).Scan(&began, &hidden); err != nil {
 		return explained(setting, "cannot be read", needs, asError(Classify(err, o.scene("reading the open transactions"))))
+	}
+	if !hidden {
+		// The roles that write may not be connected at the moment.
+		if err := conn.QueryRow(ctx, hiddenRoles, o.Producers).Scan(&hidden); err != nil {
+			return explained(setting, "cannot be read", needs, asError(Classify(err, o.scene("reading the role's rights"))))
+		}
 	}
 	if hidden {
 		return warning(setting, "those of other roles are hidden", needs,
