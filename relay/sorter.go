@@ -114,10 +114,9 @@ func (s *sorter) add(ctx context.Context, f *feed, ev *event.Event, rec *event.R
 	h.ticket = event.Ticket{Memory: h.ticket.Memory, Entry: t.Entry, Source: t.Source}
 	item.Value = h
 	found := s.buf.Add(item)
-	late := found.Has(reorder.Late) && !s.detachedLocked(src)
-	if late && s.opt.HaltOnLate {
-		h.skip = true
-	} else if found.Has(reorder.Late) && s.opt.LateHeader {
+	halt := s.opt.HaltOnLate && found.Has(reorder.Late) && !s.detachedLocked(src)
+	h.skip = halt // with the lock given up it is the releaser's
+	if !halt && found.Has(reorder.Late) && s.opt.LateHeader {
 		h.rec.Headers = append(h.rec.Headers, event.Header{Key: "walrelay_late", Value: lateMark})
 	}
 	released := s.buf.Due()
@@ -125,7 +124,7 @@ func (s *sorter) add(ctx context.Context, f *feed, ev *event.Event, rec *event.R
 	if released {
 		s.wakeUp()
 	}
-	if h.skip {
+	if halt {
 		return errLate(item.Stamp)
 	}
 	t.Memory.Release() // its bytes were copied

@@ -38,6 +38,7 @@ func (s *sorter) holdLocked(rec *event.Record) *parcel {
 	} else {
 		h = &parcel{}
 	}
+	headers := h.rec.Headers[:0] // of a record before
 	h.rec = *rec
 	buf, mem := s.memory.take(recordSize(rec))
 	h.ticket.Memory = mem
@@ -51,7 +52,10 @@ func (s *sorter) holdLocked(rec *event.Record) *parcel {
 	}
 	h.rec.Key, h.rec.Value = keep(rec.Key), keep(rec.Value)
 	h.rec.Origin.EventID, h.rec.Origin.Row, h.rec.Origin.Route = keep(rec.Origin.EventID), keep(rec.Origin.Row), keep(rec.Origin.Route)
-	h.rec.Headers = s.memory.room(len(rec.Headers) + 1) // one more: walrelay_late
+	if n := len(rec.Headers) + 1; cap(headers) < n { // one more: walrelay_late
+		headers = s.memory.room(n)
+	}
+	h.rec.Headers = headers
 	for _, header := range rec.Headers {
 		h.rec.Headers = append(h.rec.Headers, event.Header{Key: header.Key, Value: keep(header.Value)})
 	}

@@ -96,7 +96,10 @@ func (s *sorter) sent(batch []*parcel) {
 	defer s.mu.Unlock()
 	s.sending = false
 	for i, h := range batch {
+		headers := h.rec.Headers
+		clear(headers) // the publisher has copied them
 		*h = parcel{}
+		h.rec.Headers = headers[:0]
 		if len(s.idle) < maxIdle {
 			s.idle = append(s.idle, h)
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // tuneMemory gives the garbage collector a soft limit that fits the budget of
-// events in flight, unless the operator has set GOMEMLIMIT: what is in flight is
+// events in flight or waiting for their place, unless the operator has set GOMEMLIMIT: what is in flight is
 // counted exactly, and the rest of the program is small.
 func tuneMemory(c *config.Config) {
 	if os.Getenv("GOMEMLIMIT") != "" {
@@ -18,6 +18,11 @@ func tuneMemory(c *config.Config) {
 	limit := int64(64 << 20)
 	for _, s := range c.Sources {
 		limit += int64(s.Value.Postgres.InFlightBytes)
+		if order := c.OrderOptions(); order != nil {
+			// What waits for its place is counted with what it costs beside its bytes; a heap
+			// that lives at its limit would collect garbage without end.
+			limit += order.BufferBytes + order.BufferBytes/2
+		}
 	}
 	debug.SetMemoryLimit(limit)
 }
