@@ -2,6 +2,7 @@ package bsonjson
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,8 +15,10 @@ func order(t testing.TB) []byte {
 	items := bson.A{}
 	for i := range 3 {
 		items = append(items, bson.D{
-			{Key: "sku", Value: fmt.Sprintf("SKU-%06d", i*7919)}, {Key: "quantity", Value: int32(i + 1)},
-			{Key: "unit_price", Value: 19.99 + float64(i)}, {Key: "description", Value: "a thing with a name of usual length"},
+			{Key: "sku", Value: fmt.Sprintf("SKU-%06d", i*7919)},
+			{Key: "quantity", Value: int32(i + 1)},
+			{Key: "unit_price", Value: 19.99 + float64(i)},
+			{Key: "description", Value: "a thing with a name of usual length"},
 		})
 	}
 	return document(
@@ -30,11 +33,11 @@ func order(t testing.TB) []byte {
 // text is a payload that is mostly one long string.
 func text(t testing.TB) []byte {
 	t.Helper()
-	s := ""
+	var s strings.Builder
 	for range 40 {
-		s += "some prose, as it comes; now and then a \"quote\"\n"
+		s.WriteString("some prose, as it comes; now and then a \"quote\"\n")
 	}
-	return document(t, bson.E{Key: "kind", Value: "note"}, bson.E{Key: "body", Value: s})
+	return document(t, bson.E{Key: "kind", Value: "note"}, bson.E{Key: "body", Value: s.String()})
 }
 
 // The figure is bytes of BSON read per second, on one core.

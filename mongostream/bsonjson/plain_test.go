@@ -15,7 +15,8 @@ import (
 func TestPlainIsAlwaysJSON(t *testing.T) {
 	t.Parallel()
 	encoders := []*Encoder{
-		{}, New(Options{DecimalNumber: true, Int64Text: true, LegacyUUID: LegacyJava}),
+		{},
+		New(Options{DecimalNumber: true, Int64Text: true, LegacyUUID: LegacyJava}),
 		New(Options{LegacyUUID: LegacyCSharp}),
 	}
 	rapid.Check(t, func(t *rapid.T) {

@@ -45,8 +45,10 @@ func (p *producer) publish(v [][]byte) {
 		return all[from:len(all):len(all)]
 	}
 	p.client.Produce(context.Background(), &kgo.Record{Key: keep(atKey), Value: keep(atPayload), Headers: []kgo.RecordHeader{
-		{Key: "forze_event_id", Value: keep(atEvent)}, {Key: "forze_type", Value: keep(atType)},
-		{Key: "forze_occurred_at", Value: keep(atOccurred)}, {Key: "forze_hlc", Value: keep(atHLC)},
+		{Key: "forze_event_id", Value: keep(atEvent)},
+		{Key: "forze_type", Value: keep(atType)},
+		{Key: "forze_occurred_at", Value: keep(atOccurred)},
+		{Key: "forze_hlc", Value: keep(atHLC)},
 	}}, func(_ *kgo.Record, err error) {
 		if err != nil {
 			p.failed = err // the promises of one client are called one after another
