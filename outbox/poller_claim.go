@@ -56,7 +56,7 @@ func (p *Poller) claim(ctx context.Context, t int, view LeaseView, only []string
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil {
-		p.turn.doubt = true
+		p.turn.doubt, p.turn.blind = true, true
 		return nil, 0, req.Limit, fmt.Errorf("claiming rows of %s: %w", p.tables[t].Relation(), err)
 	}
 	if claim.Fence != "" && !p.turn.doubt {

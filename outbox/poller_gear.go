@@ -40,6 +40,7 @@ type turnState struct {
 	reclaimed time.Time
 	fence     Fence       // of the last claim that was answered
 	doubt     bool        // since then a claim was not: it may have been made all the same
+	blind     bool        // nothing is claimed before a look: a claim was not answered, or a look failed
 	table     int         // to be asked next
 	short     int         // claims in a row that brought less than there was room for
 	rows      []Row       // room for those of the next claim, and
@@ -148,10 +149,12 @@ func (p *Poller) follow(ctx context.Context) (view LeaseView, wait time.Duration
 		p.mu.Unlock()
 	}
 	// The sweep looks at a time of its own, between its snapshot and its claims.
-	if moved || p.gear.Kind != GearSweep && (look || time.Since(p.turn.looked) >= lookEvery) {
+	if moved || p.turn.blind || p.gear.Kind != GearSweep && (look || time.Since(p.turn.looked) >= lookEvery) {
+		p.turn.blind = true
 		if err := p.look(ctx, view.Shards); err != nil {
 			return view, 0, err
 		}
+		p.turn.blind = false
 		p.turn.loaded, p.turn.version, p.turn.looked = true, view.Version, time.Now()
 	}
 	return view, 0, nil
