@@ -37,8 +37,10 @@ func TestRowThatCannotBePublishedIsNamedHeldAndThenLeftAsALetter(t *testing.T) {
 			first := commits(t, h, row("orders", "a", 1))
 			confirmedPast(t, h, first)
 			commits(t, h, values(c.values))
-			last := commits(t, h, row("orders", "a", 3))
 			reason := r.WaitNotReady(soon, "halted")
+			// Only now: the order of a key is that of its partition, and what goes to another topic
+			// may be on its way already when the source is stopped.
+			last := commits(t, h, row("orders", "a", 3))
 			contains(t, "/readyz", reason, append(c.words, "public.outbox", "remedy")...)
 			keeps(t, h, r, 2)
 			if n := len(k.Consume(t, h.Topic)); n != 1 {
