@@ -152,7 +152,7 @@ func (t *Table) tryClaim(ctx context.Context, req *outbox.Request, look int) (*o
 		rows = append(rows, r)
 		return err
 	}
-	if err := t.db.transact(ctx, "claiming rows of "+t.Relation(), append([]statement{t.inClaim()}, t.pinned(s)...)...); err != nil {
+	if err := t.db.transact(ctx, "claiming rows of "+t.Relation(), t.pinned(s)...); err != nil {
 		return nil, err
 	}
 	if !slices.IsSortedFunc(rows, byNumber) { // RETURNING need not keep the order
