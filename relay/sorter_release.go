@@ -35,7 +35,6 @@ func (s *sorter) release(ctx context.Context, stop <-chan struct{}) {
 			if s.empty() {
 				return
 			}
-			stop = nil
 			s.open()
 		}
 	}

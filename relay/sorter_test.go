@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -324,5 +325,31 @@ func TestRoutesWithoutTheOrderDoNotWait(t *testing.T) {
 		d.commit("a@1000", "b@900")
 		g.want(t, "a@1000 b@900")
 		g.end(t, d)
+	})
+}
+
+// The end may be asked for before the releaser has noticed the last record.
+func TestReleaserEndsOnceTheLastRecordHasGone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d, pub := newDatabase(), &sink{}
+		r := New(Options{Order: ordering()}, Observer{}, []Feed{{Name: "db", Router: stampRouter{event.ByStamp}, Reading: d.reading}})
+		pub.result, r.pub = r.Result, pub
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		rec := event.Record{Topic: "t", Key: []byte("a"), Value: []byte("a@1"), Order: event.ByStamp}
+		f := r.feeds[0]
+		f.entry, _ = f.window.Load().Open()
+		f.window.Load().Add(f.entry, 1)
+		f.underWay.Add(1)
+		if err := r.sort.add(ctx, f, &event.Event{}, &rec, nil, event.Ticket{Memory: event.NewMemory(nil), Entry: f.entry}); err != nil {
+			t.Fatal(err)
+		}
+		stop := make(chan struct{})
+		close(stop)
+		r.sort.release(ctx, stop)
+		if pub.out() != "a@1" || ctx.Err() != nil {
+			t.Errorf("published %q, and the end took %v", pub.out(), ctx.Err())
+		}
 	})
 }
