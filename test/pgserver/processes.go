@@ -85,8 +85,10 @@ func (s *Server) unfreeze() {
 	}
 }
 
-// kill ends the postmaster and its children with SIGKILL, and waits for all.
+// kill ends the postmaster and its children with SIGKILL, waits for all, and
+// removes the shared memory that they leave.
 func (s *Server) kill() {
+	defer dropSegment(s.data)
 	p, err := s.running()
 	if err != nil {
 		return

@@ -77,6 +77,7 @@ func start(opts Options) (*Server, error) {
 	if opts.SegmentMB == 0 {
 		opts.SegmentMB = 16
 	}
+	sweepSegments()
 	as, err := runAs()
 	if err != nil {
 		return nil, err
