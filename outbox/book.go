@@ -12,7 +12,7 @@ type note struct {
 	mark    Mark
 	table   int
 	ordinal uint32
-	commit  event.LSN
+	commit  event.Position
 	// settled: the event was put aside, its row has its state already.
 	settled bool
 }
@@ -31,7 +31,7 @@ type book struct {
 }
 
 type line struct {
-	end   event.LSN
+	end   event.Position
 	notes int
 }
 
@@ -47,12 +47,12 @@ func (b *book) write(batch *event.Batch, table func(*event.Event) int) {
 			}
 			b.notes = append(b.notes, note{
 				mark:  Mark{ID: b.copyID(ev.Fields[event.RowID]), Xid: ev.Xid},
-				table: t, ordinal: ev.Ordinal, commit: ev.Commit.LSN,
+				table: t, ordinal: ev.Ordinal, commit: ev.Commit,
 			})
 			b.open++
 		}
 		if span.Done && b.open > 0 {
-			b.lines = append(b.lines, line{span.End.LSN, b.open})
+			b.lines = append(b.lines, line{span.End, b.open})
 			b.open = 0
 		}
 		events = events[span.Events:]
@@ -73,10 +73,11 @@ func (b *book) copyID(id []byte) string {
 }
 
 // find is the note of an event; nil when it owes no mark.
-func (b *book) find(commit event.LSN, ordinal uint32) *note {
+func (b *book) find(commit event.Position, ordinal uint32) *note {
 	i := sort.Search(len(b.notes), func(i int) bool {
 		n := &b.notes[i]
-		return n.commit > commit || n.commit == commit && n.ordinal >= ordinal
+		c := n.commit.Compare(commit)
+		return c > 0 || c == 0 && n.ordinal >= ordinal
 	})
 	if i < len(b.notes) && b.notes[i].commit == commit && b.notes[i].ordinal == ordinal {
 		return &b.notes[i]
@@ -87,9 +88,9 @@ func (b *book) find(commit event.LSN, ordinal uint32) *note {
 // ripe answers how many notes belong to transactions that end at or below
 // target, whole transactions, no more than limit unless the first has more; and
 // where the last of them ends.
-func (b *book) ripe(target event.LSN, limit int) (notes, lines int, end event.LSN) {
+func (b *book) ripe(target event.Position, limit int) (notes, lines int, end event.Position) {
 	for _, l := range b.lines {
-		if l.end > target || notes > 0 && notes+l.notes > limit {
+		if l.end.Compare(target) > 0 || notes > 0 && notes+l.notes > limit {
 			break
 		}
 		notes, lines, end = notes+l.notes, lines+1, l.end

@@ -48,7 +48,7 @@ type ScribeOptions struct {
 	Marks bool
 	// StartLine answers the end of the log now: below it the table is asked whether an
 	// event was delivered by an earlier process. nil: it is not asked.
-	StartLine func(ctx context.Context) (event.LSN, error)
+	StartLine func(ctx context.Context) (event.Position, error)
 }
 
 // Scribe is a log source that writes outcomes back to the table: acknowledgement,
@@ -67,9 +67,9 @@ type Scribe struct {
 	opt     ScribeOptions
 	obs     ScribeObserver
 
-	others foreign   // the marking goroutine's
-	ready  bool      // the gate is loaded and the start line known; Next's
-	below  event.LSN // look up events that committed below; Next's
+	others foreign        // the marking goroutine's
+	ready  bool           // the gate is loaded and the start line known; Next's
+	below  event.Position // look up events that committed below; none: no more. Next's
 	wake   chan struct{}
 	room   chan struct{}
 	stop   chan struct{} // closed by Close: mark what is due and end
@@ -78,9 +78,9 @@ type Scribe struct {
 
 	mu      sync.Mutex
 	book    book
-	target  event.LSN // the relay confirmed up to here
-	passed  event.LSN // the log was told
-	failure error     // a mark cannot be written at all: Next returns it
+	target  event.Position // the relay confirmed up to here
+	passed  event.Position // the log was told
+	failure error          // a mark cannot be written at all: Next returns it
 	passing chan struct{}
 }
 
@@ -115,7 +115,7 @@ func (s *Scribe) Next(ctx context.Context) (*event.Batch, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.below > 0 {
+	if !s.below.IsZero() {
 		if err := s.skipDelivered(ctx, batch); err != nil {
 			batch.Memory.Release()
 			return nil, err
@@ -166,9 +166,9 @@ func (s *Scribe) Finish() { s.log.Finish() }
 // Confirm takes the position below which everything is published or put aside.
 func (s *Scribe) Confirm(pos event.Position) {
 	s.mu.Lock()
-	s.target = pos.LSN
+	s.target = pos
 	if !s.opt.Marks {
-		s.pass(pos.LSN)
+		s.pass(pos)
 	}
 	s.mu.Unlock()
 	if s.opt.Marks {
@@ -179,7 +179,7 @@ func (s *Scribe) Confirm(pos event.Position) {
 }
 
 // pass notes how far the log is told, and tells who waits for it. With the lock held.
-func (s *Scribe) pass(at event.LSN) {
+func (s *Scribe) pass(at event.Position) {
 	s.passed = at
 	close(s.passing)
 	s.passing = make(chan struct{})
@@ -201,14 +201,14 @@ func (s *Scribe) Close(ctx context.Context) error {
 
 // WaitPassed waits until the log was told a position at or after at: everything
 // that it brought at or below is delivered, and marked.
-func (s *Scribe) WaitPassed(ctx context.Context, at event.LSN) error {
+func (s *Scribe) WaitPassed(ctx context.Context, at event.Position) error {
 	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		s.mu.Lock()
 		passed, passing := s.passed, s.passing
 		s.mu.Unlock()
-		if passed >= at {
+		if passed.Compare(at) >= 0 {
 			return nil
 		}
 		s.log.Nudge()

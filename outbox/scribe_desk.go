@@ -38,7 +38,7 @@ func (s *Scribe) Park(ctx context.Context, rec *event.Record, _ event.Ticket, wh
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if n := s.book.find(p.Commit.LSN, p.Ordinal); n != nil {
+	if n := s.book.find(p.Commit, p.Ordinal); n != nil {
 		n.settled = true
 	}
 	return nil
@@ -48,7 +48,7 @@ func (s *Scribe) Park(ctx context.Context, rec *event.Record, _ event.Ticket, wh
 func (s *Scribe) Lettered(rec *event.Record, _ event.Ticket, why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if n := s.book.find(rec.Origin.Commit.LSN, rec.Origin.Ordinal); n != nil {
+	if n := s.book.find(rec.Origin.Commit, rec.Origin.Ordinal); n != nil {
 		n.mark.Error = "dead-lettered: " + why.Error()
 	}
 }

@@ -57,13 +57,13 @@ func (s *Scribe) settleSome(ctx context.Context) (more bool, err error) {
 			due[n.table] = append(due[n.table], n.mark)
 		}
 	}
-	next := len(s.book.lines) > lines && s.book.lines[lines].end <= target
+	next := len(s.book.lines) > lines && s.book.lines[lines].end.Compare(target) <= 0
 	passed := s.passed
 	s.mu.Unlock()
 	if !next {
 		end = target // what lies between is no row of ours
 	}
-	if end <= passed {
+	if end.Compare(passed) <= 0 {
 		return false, nil
 	}
 	for i, marks := range due {
@@ -78,7 +78,7 @@ func (s *Scribe) settleSome(ctx context.Context) (more bool, err error) {
 	s.pass(end)
 	s.mu.Unlock()
 	signal(s.room)
-	s.log.Confirm(event.AtLSN(end))
+	s.log.Confirm(end)
 	return next, nil
 }
 

@@ -95,7 +95,7 @@ func (s *Scribe) skipDelivered(ctx context.Context, batch *event.Batch) error {
 	ids := make([][]string, len(s.tables))
 	for i := range batch.Events {
 		ev := &batch.Events[i]
-		if t := s.tableOf(ev); t >= 0 && ev.Commit.LSN < s.below {
+		if t := s.tableOf(ev); t >= 0 && ev.Commit.Compare(s.below) < 0 {
 			ids[t] = append(ids[t], string(ev.Fields[event.RowID]))
 		}
 	}
@@ -114,14 +114,14 @@ func (s *Scribe) skipDelivered(ctx context.Context, batch *event.Batch) error {
 	}
 	skipped := takeOut(batch, func(ev *event.Event) bool {
 		t := s.tableOf(ev)
-		return t >= 0 && ev.Commit.LSN < s.below && done[t][string(ev.Fields[event.RowID])]
+		return t >= 0 && ev.Commit.Compare(s.below) < 0 && done[t][string(ev.Fields[event.RowID])]
 	})
 	if skipped > 0 && s.obs.Skipped != nil {
 		s.obs.Skipped(skipped)
 	}
 	for _, span := range batch.Spans {
-		if span.Done && span.End.LSN >= s.below {
-			s.below = 0
+		if span.Done && !s.below.IsZero() && span.End.Compare(s.below) >= 0 {
+			s.below = event.Position{}
 		}
 	}
 	return nil

@@ -288,7 +288,7 @@ func TestReadingStopsWhenTooManyMarksAreOwed(t *testing.T) {
 func TestEventsDeliveredByAnEarlierProcessAreSkippedBelowTheStartLine(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := newScribeRig(t, ScribeOptions{StartLine: func(context.Context) (event.LSN, error) { return 150, nil }})
+		r := newScribeRig(t, ScribeOptions{StartLine: func(context.Context) (event.Position, error) { return event.AtLSN(150), nil }})
 		r.table.done = map[string]bool{"b": true, "c": true, "e": true}
 		r.log.batches <- transaction(100, "a", "b", "c", "", "d")
 		r.log.batches <- transaction(200, "e") // above the line: not looked up
@@ -338,7 +338,7 @@ func TestWaitPassedNudgesAnIdleLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newScribeRig(t, ScribeOptions{})
 		done := make(chan error, 1)
-		go func() { done <- r.WaitPassed(t.Context(), 500) }()
+		go func() { done <- r.WaitPassed(t.Context(), event.AtLSN(500)) }()
 		time.Sleep(time.Second)
 		r.log.mu.Lock()
 		nudged := r.log.nudged
@@ -363,19 +363,19 @@ func TestBookFindsEachNoteAmongMany(t *testing.T) {
 	b.tear(30, 10)
 	for i := 10; i < 100; i++ {
 		for ord := range 3 {
-			n := b.find(event.LSN(10*i+9), uint32(ord))
-			if n == nil || n.ordinal != uint32(ord) || n.commit != event.LSN(10*i+9) {
+			n := b.find(event.AtLSN(event.LSN(10*i+9)), uint32(ord))
+			if n == nil || n.ordinal != uint32(ord) || n.commit != event.AtLSN(event.LSN(10*i+9)) {
 				t.Fatalf("note %d/%d not found: %+v", i, ord, n)
 			}
 		}
 	}
-	if b.find(9, 0) != nil || b.find(109, 3) != nil {
+	if b.find(event.AtLSN(9), 0) != nil || b.find(event.AtLSN(109), 3) != nil {
 		t.Fatal("a note was found that is not there")
 	}
-	if notes, lines, end := b.ripe(event.LSN(125), 1000); notes != 6 || lines != 2 || end != 120 {
+	if notes, lines, end := b.ripe(event.AtLSN(125), 1000); notes != 6 || lines != 2 || end != event.AtLSN(120) {
 		t.Fatalf("ripe = %d notes, %d lines, end %s; want 6, 2, 0/78", notes, lines, end)
 	}
-	if notes, _, _ := b.ripe(event.LSN(1000), 10); notes != 9 {
+	if notes, _, _ := b.ripe(event.AtLSN(1000), 10); notes != 9 {
 		t.Fatalf("ripe took %d notes of transactions of 3 with a limit of 10, want 9", notes)
 	}
 }
