@@ -8,7 +8,6 @@ import (
 	"github.com/walrelay/walrelay/event"
 	"github.com/walrelay/walrelay/outbox"
 	"github.com/walrelay/walrelay/relay"
-	"github.com/walrelay/walrelay/slot"
 )
 
 // Capture is one source: it opens what the relay reads from, gear by gear.
@@ -18,7 +17,7 @@ type Capture struct {
 	gate    *outbox.Gate
 	tenancy *outbox.Tenancy // nil: nothing is claimed, ever
 
-	clock *slot.Clock // nil: nobody asked; whoever asks for readings owns it
+	clock Clock // nil: nobody asked; whoever asks for readings owns it
 
 	ctx        context.Context // from Start to Close
 	cancel     context.CancelFunc
@@ -31,7 +30,7 @@ type Capture struct {
 	next      plan
 	gear      Gear
 	changed   chan struct{} // closed and made anew when the gear changes
-	stream    *slot.Stream  // of the log gear at hand
+	stream    Stream        // of the log gear at hand
 	scribe    *outbox.Scribe
 	desk      outbox.Desk   // of the source at hand
 	sweep     outbox.Desk   // of the sweep at hand
@@ -44,8 +43,6 @@ func New(opt Options, obs Observer) *Capture {
 	if opt.ProbeEvery == 0 {
 		opt.ProbeEvery = defaultProbe
 	}
-	// In place of the log there is something else to do while it cannot be read.
-	opt.Slot.HaltOnPrecondition = opt.ExitOnHalt || opt.changesOver()
 	c := &Capture{
 		opt: opt, obs: obs, gate: outbox.NewGate(),
 		next: plan{gear: GearDeciding}, gear: GearDeciding, changed: make(chan struct{}), swept: closed(),

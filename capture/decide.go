@@ -25,7 +25,7 @@ type plan struct {
 // decide asks the server what a stream would find. An error of the Retry class:
 // ask again; of another: an operator must act.
 func (c *Capture) decide(ctx context.Context) (plan, error) {
-	if !c.opt.polls() && !c.opt.marks() {
+	if !c.opt.polls() && !c.opt.Marks {
 		return plan{gear: GearLog}, nil // the stream judges for itself; there is nothing to catch up from
 	}
 	if err := c.lookAtTables(ctx); err != nil {
@@ -34,31 +34,26 @@ func (c *Capture) decide(ctx context.Context) (plan, error) {
 	if c.opt.polls() {
 		return plan{gear: GearPoll}, nil
 	}
-	conn, err := slot.Connect(ctx, c.opt.Slot)
-	if err != nil {
-		return c.judge(nil, false, err)
-	}
-	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	marker, active, err := slot.Assess(ctx, conn, c.opt.Slot)
+	phase, active, err := c.opt.Log.Assess(ctx)
 	if c.opt.changesOver() && !active && (err == nil || isGap(err)) {
 		// A new slot is of no use to a role that may not read it.
-		if perr := slot.ProbeReplication(ctx, c.opt.Slot); perr != nil && event.ClassOf(perr) == event.Halt {
+		if perr := c.opt.Log.Probe(ctx); perr != nil && event.ClassOf(perr) == event.Halt {
 			err = perr
 		}
 	}
-	return c.judge(marker, active, err)
+	return c.judge(phase, active, err)
 }
 
 // judge is the table of decisions; it asks nobody.
-func (c *Capture) judge(marker *slot.Marker, active bool, err error) (plan, error) {
+func (c *Capture) judge(phase event.Phase, active bool, err error) (plan, error) {
 	switch {
 	case err == nil && active:
 		return plan{gear: GearLog}, nil // another relay reads it: the stream waits its turn
-	case err == nil && marker != nil && marker.Phase == slot.PhasePolled && c.opt.deletes():
+	case err == nil && phase == event.PhasePolled && c.opt.Deletes:
 		// The log holds what was polled and deleted meanwhile, and nothing can tell it
 		// from what was not: it is given up, for all that was not published is in the table.
 		return plan{gear: GearCatchUp, renew: true, force: true}, nil
-	case err == nil && c.opt.marks() && (marker == nil || marker.Phase != slot.PhaseStreaming):
+	case err == nil && c.opt.Marks && phase != event.PhaseStreaming:
 		return plan{gear: GearCatchUp}, nil
 	case err == nil:
 		return plan{gear: GearLog}, nil
@@ -122,7 +117,7 @@ func (d *decision) Next(ctx context.Context) (*event.Batch, error) {
 			return nil, context.Cause(ctx)
 		case err == nil:
 			d.c.shift(p)
-			return nil, fmt.Errorf("deciding how to read source %s: %w", d.c.opt.Slot.Source, event.ErrTurn)
+			return nil, fmt.Errorf("deciding how to read source %s: %w", d.c.opt.Log.Source(), event.ErrTurn)
 		case isPrecondition(err) && !d.c.opt.ExitOnHalt:
 			// An operator can provide it: say so, and look again.
 			d.c.state(event.StateHalted, event.ConditionOf(err))
@@ -132,9 +127,7 @@ func (d *decision) Next(ctx context.Context) (*event.Batch, error) {
 			return nil, err
 		}
 		d.c.state(event.StateDisconnected, event.ConditionOf(err))
-		if d.c.obs.Stream.Reconnect != nil {
-			d.c.obs.Stream.Reconnect(err)
-		}
+		d.c.opt.Log.Reconnect(err)
 		pause(ctx, wait/2+rand.N(wait/2))
 	}
 }

@@ -7,21 +7,19 @@ import (
 	"github.com/walrelay/walrelay/event"
 	"github.com/walrelay/walrelay/outbox"
 	"github.com/walrelay/walrelay/relay"
-	"github.com/walrelay/walrelay/slot"
 )
 
 // openLog opens the stream, with the Scribe before it where outcomes are written
 // back or events can be put aside.
 func (c *Capture) openLog() (relay.Source, error) {
-	obs := c.obs.Stream
-	obs.State, obs.Warning = c.obs.State, c.obs.Warning
-	stream, err := slot.Open(c.opt.Slot, obs)
+	// In place of the log there is something else to do while it cannot be read.
+	stream, err := c.opt.Log.Open(c.opt.ExitOnHalt || c.opt.changesOver(), c.obs.State, c.obs.Warning)
 	if err != nil {
 		return nil, err
 	}
-	sopt := outbox.ScribeOptions{Options: c.opt.Outbox, Marks: c.opt.marks()}
-	if c.opt.marks() && !c.opt.NoLookUp {
-		sopt.StartLine = c.opt.startLine
+	sopt := outbox.ScribeOptions{Options: c.opt.Outbox, Marks: c.opt.Marks}
+	if c.opt.Marks && !c.opt.NoLookUp {
+		sopt.StartLine = c.opt.Log.End
 	}
 	sobs := c.obs.Scribe
 	sobs.Warning = c.warn

@@ -6,7 +6,6 @@ import (
 
 	"github.com/walrelay/walrelay/event"
 	"github.com/walrelay/walrelay/outbox"
-	"github.com/walrelay/walrelay/slot"
 )
 
 // Gear is what a source is doing, for people.
@@ -20,12 +19,31 @@ const (
 	GearPoll     Gear = "poll"
 )
 
+// Mode says how events are found.
+type Mode string
+
+// The modes.
+const (
+	ModeLog  Mode = "log"  // the log is followed
+	ModePoll Mode = "poll" // the table is read, the log never
+	ModeAuto Mode = "auto" // the log is followed, and while it cannot be the table is read
+)
+
 // Options of one source.
 type Options struct {
 	// ExitOnHalt returns errors that an operator must deal with instead of trying again.
 	ExitOnHalt bool
-	// Slot says also how events are found, what a gap leads to, and what is written back.
-	Slot   slot.Options
+	Log        Log
+	// Mode says how events are found (ModeLog).
+	Mode Mode
+	// CatchUp: a position that is lost is made up for from the table, instead of halting.
+	CatchUp bool
+	// Marks: outcomes are written to the rows, so that the table says what is owed.
+	Marks bool
+	// Deletes: a published row is gone, and the table says no more what was published.
+	Deletes bool
+	// Notify: the server can say that rows were written.
+	Notify bool
 	Outbox outbox.Options
 	// Tables looks at the source's tables and gives them; it is asked whenever a way of
 	// reading is decided on. Leases and Parking are nil where nothing is claimed or put aside.
@@ -50,7 +68,6 @@ type Observer struct {
 	Warning func(key string, c event.Condition)
 	// Beat stands in for the loops of the log while the log is not followed.
 	Beat      func()
-	Stream    slot.Observer // State and Warning are taken from above
 	Scribe    outbox.ScribeObserver
 	Poller    outbox.PollerObserver
 	Tenancy   outbox.TenancyObserver
@@ -58,30 +75,10 @@ type Observer struct {
 }
 
 // polls: the log is never read.
-func (o *Options) polls() bool { return o.Slot.Capture == slot.CapturePoll }
-
-// marks: outcomes are written to the rows, so that the table says what is owed.
-func (o *Options) marks() bool {
-	return len(o.Slot.Tables) > 0 && o.Slot.WriteBack != "" && o.Slot.WriteBack != slot.KeepRows
-}
+func (o *Options) polls() bool { return o.Mode == ModePoll }
 
 // changesOver: while the log cannot be read, the table is.
-func (o *Options) changesOver() bool { return o.Slot.Capture == slot.CaptureAuto && o.marks() }
+func (o *Options) changesOver() bool { return o.Mode == ModeAuto && o.Marks }
 
 // catchesUp: a gap is made up for from the table.
-func (o *Options) catchesUp() bool {
-	return o.changesOver() || o.Slot.OnGap == slot.GapCatchUp && o.marks()
-}
-
-// deletes: a published row is gone, and the table says no more what was published.
-func (o *Options) deletes() bool { return o.Slot.WriteBack == slot.DeleteRows }
-
-// startLine is the end of the log now.
-func (o *Options) startLine(ctx context.Context) (event.LSN, error) {
-	conn, err := slot.Connect(ctx, o.Slot)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	return slot.LogEnd(ctx, conn)
-}
+func (o *Options) catchesUp() bool { return o.changesOver() || o.CatchUp && o.Marks }

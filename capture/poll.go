@@ -12,7 +12,6 @@ import (
 	"github.com/walrelay/walrelay/event"
 	"github.com/walrelay/walrelay/outbox"
 	"github.com/walrelay/walrelay/relay"
-	"github.com/walrelay/walrelay/slot"
 )
 
 const (
@@ -33,7 +32,7 @@ func (c *Capture) openPoller(p plan) (relay.Source, error) {
 	obs := c.obs.Poller
 	obs.State, obs.Warning = c.obs.State, c.obs.Warning
 	tables := c.tables
-	if p.gear == GearCatchUp && c.opt.deletes() {
+	if p.gear == GearCatchUp && c.opt.Deletes {
 		c.delivered = newDelivered()
 		tables = make([]outbox.Table, len(c.tables))
 		for i, t := range c.tables {
@@ -47,8 +46,8 @@ func (c *Capture) openPoller(p plan) (relay.Source, error) {
 	if p.gear == GearPoll && !c.opt.polls() {
 		s.probe()
 	}
-	if p.gear == GearPoll && c.opt.Slot.Notify {
-		s.listen(c.opt.Slot.NotifyChannel())
+	if p.gear == GearPoll && c.opt.Notify {
+		s.listen()
 	}
 	return s, nil
 }
@@ -60,30 +59,19 @@ func (c *Capture) beginCatchUp(ctx context.Context, p plan) error {
 	if !p.renew {
 		return nil
 	}
-	conn, err := slot.Connect(ctx, c.opt.Slot)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	// Another relay may have dealt with it while this one waited for its turn.
-	_, active, err := slot.Assess(ctx, conn, c.opt.Slot)
+	_, active, err := c.opt.Log.Assess(ctx)
 	switch {
 	case active, err == nil && !p.force:
 		return nil
 	case err != nil && !isGap(err) && !isNotInitialised(err):
 		return err
 	}
-	if _, err := slot.ReplaceSlot(ctx, conn, c.opt.Slot); err != nil {
-		return err
+	lost, err := c.opt.Log.Renew(ctx, p.why)
+	if err == nil && lost.What != "" {
+		c.warn(string(lost.Anchor), lost)
 	}
-	if len(c.opt.Slot.Messages) > 0 {
-		c.warn("messages-gap", event.Condition{
-			What:   fmt.Sprintf("logical messages that were emitted before slot %s was made anew are not in the table and were not published: %v", c.opt.Slot.Slot, p.why),
-			Remedy: "emit them again, or compare with what their writers know",
-			Anchor: "messages-gap",
-		})
-	}
-	return nil
+	return err
 }
 
 // pollSource is the table reader as a gear. It gives way to another gear when it
@@ -151,19 +139,9 @@ func (s *pollSource) prepare(ctx context.Context) error {
 	case s.plan.gear == GearCatchUp:
 		return s.prepareCatchUp(ctx)
 	case !s.c.opt.polls():
-		return s.insist(ctx, s.c.notePolling)
+		return s.insist(ctx, s.c.opt.Log.NotePolling)
 	}
 	return nil
-}
-
-// notePolling remembers that the log is being overtaken by the table.
-func (c *Capture) notePolling(ctx context.Context) error {
-	conn, err := slot.Connect(ctx, c.opt.Slot)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	return slot.MarkPolled(ctx, conn, c.opt.Slot)
 }
 
 // insist repeats f while it fails for a passing reason.
@@ -246,12 +224,12 @@ func (s *pollSource) probe() {
 
 // listen wakes the poller when the trigger says that rows were written. Missing
 // one costs no more than the sleep between two empty claims.
-func (s *pollSource) listen(channel string) {
+func (s *pollSource) listen() {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.background.Go(func() { <-s.stop; cancel() })
 	s.background.Go(func() {
 		for ctx.Err() == nil {
-			_ = slot.Listen(ctx, s.c.opt.Slot, channel, s.Wake)
+			_ = s.c.opt.Log.Listen(ctx, s.Wake)
 			pause(ctx, 5*time.Second)
 		}
 	})

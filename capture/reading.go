@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/walrelay/walrelay/event"
-	"github.com/walrelay/walrelay/slot"
 )
 
 // Orders reports whether the source can say what is still to come: while it follows a
@@ -19,7 +18,7 @@ func (c *Capture) Reading(ctx context.Context) (event.Reading, error) {
 		return event.Reading{}, errNoLog
 	}
 	if c.clock == nil {
-		c.clock = slot.NewClock(c.opt.Slot)
+		c.clock = c.opt.Log.Clock()
 	}
 	return c.clock.Read(ctx)
 }

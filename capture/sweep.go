@@ -13,7 +13,7 @@ import (
 // Sweeps reports whether the source has rows that the log does not bring: a
 // second feed then reads them beside the log.
 func (c *Capture) Sweeps() bool {
-	return !c.opt.polls() && (c.opt.marks() || c.opt.Parking != nil) && c.tenancy != nil
+	return !c.opt.polls() && (c.opt.Marks || c.opt.Parking != nil) && c.tenancy != nil
 }
 
 // OpenSweep opens the reader beside the log; it satisfies relay.Feed. While the
@@ -30,10 +30,10 @@ func (c *Capture) OpenSweep() (relay.Source, error) {
 	obs.State, obs.Warning = nil, c.obs.Warning // the log's state is the source's
 	g := outbox.Gear{
 		Kind:      outbox.GearSweep,
-		Delivered: func(ctx context.Context, at event.Position) error { return scribe.WaitPassed(ctx, at.LSN) },
+		Delivered: func(ctx context.Context, at event.Position) error { return scribe.WaitPassed(ctx, at) },
 	}
 	tables := c.tables
-	if !c.opt.marks() {
+	if !c.opt.Marks {
 		tables = nil // their rows stay pending for ever; only what was put aside is to be read
 	}
 	s.poller = outbox.NewPoller(tables, c.tenancy, c.opt.Parking, c.gate, c.opt.Outbox, g, obs)

@@ -3,6 +3,8 @@ package slot
 import (
 	"context"
 	"fmt"
+
+	"github.com/walrelay/walrelay/event"
 )
 
 // AcceptSlot writes the marker that a relay would have written that had
@@ -26,7 +28,7 @@ func AcceptSlot(ctx context.Context, db DB, o Options) (Marker, error) {
 	}
 	m := Marker{
 		SystemID: facts.SystemID, Timeline: facts.Timeline, Slot: o.Slot, Confirmed: facts.Slot.Confirmed,
-		Phase: PhaseStreaming, Publication: print,
+		Phase: event.PhaseStreaming, Publication: print,
 	}
 	return m, ReplaceMarker(ctx, db, o, m)
 }

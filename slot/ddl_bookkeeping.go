@@ -77,5 +77,5 @@ SELECT %s, c.system_identifier::text,
        ('x' || substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int,
        s.slot_name, s.confirmed_flush_lsn, %s, pg_catalog.clock_timestamp()
   FROM pg_catalog.pg_replication_slots s, pg_catalog.pg_control_system() c
- WHERE s.slot_name = %s`, o.MarkerTable().SQL(), QuoteLiteral(o.Marker), QuoteLiteral(PhaseCreated), QuoteLiteral(o.Slot))
+ WHERE s.slot_name = %s`, o.MarkerTable().SQL(), QuoteLiteral(o.Marker), QuoteLiteral(string(event.PhaseCreated)), QuoteLiteral(o.Slot))
 }

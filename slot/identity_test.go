@@ -20,7 +20,7 @@ func served(confirmed event.LSN) Facts {
 }
 
 func remembered(confirmed event.LSN) *Marker {
-	return &Marker{SystemID: "7001", Timeline: 1, Slot: "walrelay_orders", Confirmed: confirmed, Phase: PhaseStreaming}
+	return &Marker{SystemID: "7001", Timeline: 1, Slot: "walrelay_orders", Confirmed: confirmed, Phase: event.PhaseStreaming}
 }
 
 func TestJudgeStartsAtTheGreaterMemoryOrNamesTheGap(t *testing.T) {

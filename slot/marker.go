@@ -10,23 +10,13 @@ import (
 	"github.com/walrelay/walrelay/event"
 )
 
-// The phases of a marker.
-const (
-	// PhaseCreated: the slot was made and nothing has been streamed yet.
-	PhaseCreated = "created"
-	// PhasePolled: the table was read in place of the log, past the position.
-	PhasePolled = "polled"
-	// PhaseStreaming: the log is followed.
-	PhaseStreaming = "streaming"
-)
-
 // Marker is what walrelay remembers of a source, in the source's own database.
 type Marker struct {
 	SystemID  string
 	Timeline  int32
 	Slot      string
 	Confirmed event.LSN
-	Phase     string
+	Phase     event.Phase
 	// Publication is the publication's fingerprint at that position; empty: not known.
 	Publication string
 }
@@ -79,7 +69,7 @@ func MarkPolled(ctx context.Context, db DB, o Options) error {
 		return nil
 	}
 	_, err := db.Exec(ctx, `update `+o.MarkerTable().SQL()+` set phase = $2, updated_at = pg_catalog.clock_timestamp() where name = $1 and phase <> $2`,
-		o.Marker, PhasePolled)
+		o.Marker, event.PhasePolled)
 	return Classify(err, o.scene("writing the marker"))
 }
 

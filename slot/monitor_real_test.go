@@ -46,10 +46,10 @@ func TestMarkerNeverGoesBackUnlessItIsOfAnotherLog(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	m := slot.Marker{SystemID: "7", Timeline: 1, Slot: "a", Confirmed: 0x1_0000_1000, Phase: slot.PhaseStreaming, Publication: "p1"}
+	m := slot.Marker{SystemID: "7", Timeline: 1, Slot: "a", Confirmed: 0x1_0000_1000, Phase: event.PhaseStreaming, Publication: "p1"}
 	write(m)
 	late := m
-	late.Confirmed, late.Phase = 0x1_0000_0fff, slot.PhaseCreated
+	late.Confirmed, late.Phase = 0x1_0000_0fff, event.PhaseCreated
 	write(late)
 	if got := stored(); got != m {
 		t.Fatalf("an older position took it back: %+v", got)
@@ -62,16 +62,16 @@ func TestMarkerNeverGoesBackUnlessItIsOfAnotherLog(t *testing.T) {
 		t.Fatalf("want %+v, got %+v", m, got)
 	}
 	for _, other := range []slot.Marker{
-		{SystemID: "8", Timeline: 1, Slot: "a", Confirmed: 100, Phase: slot.PhaseCreated},
-		{SystemID: "8", Timeline: 2, Slot: "a", Confirmed: 99, Phase: slot.PhaseCreated},
-		{SystemID: "8", Timeline: 2, Slot: "b", Confirmed: 98, Phase: slot.PhaseCreated},
+		{SystemID: "8", Timeline: 1, Slot: "a", Confirmed: 100, Phase: event.PhaseCreated},
+		{SystemID: "8", Timeline: 2, Slot: "a", Confirmed: 99, Phase: event.PhaseCreated},
+		{SystemID: "8", Timeline: 2, Slot: "b", Confirmed: 98, Phase: event.PhaseCreated},
 	} {
 		write(other)
 		if got := stored(); got != other {
 			t.Fatalf("want %+v, got %+v", other, got)
 		}
 	}
-	back := slot.Marker{SystemID: "8", Timeline: 2, Slot: "b", Confirmed: 5, Phase: slot.PhaseCreated}
+	back := slot.Marker{SystemID: "8", Timeline: 2, Slot: "b", Confirmed: 5, Phase: event.PhaseCreated}
 	if err := slot.ReplaceMarker(t.Context(), conn, o, back); err != nil || stored() != back {
 		t.Fatalf("replaced: %+v, %v", stored(), err)
 	}
@@ -264,7 +264,7 @@ func shutdownMovesTheSlot(t *testing.T, srv *pgserver.Server, v pgserver.Version
 	if err != nil {
 		t.Fatal(err)
 	}
-	marker := slot.Marker{SystemID: before.SystemID, Timeline: before.Timeline, Slot: o.Slot, Confirmed: end, Phase: slot.PhaseStreaming}
+	marker := slot.Marker{SystemID: before.SystemID, Timeline: before.Timeline, Slot: o.Slot, Confirmed: end, Phase: event.PhaseStreaming}
 	if err := slot.WriteMarker(t.Context(), conn, o, marker); err != nil {
 		t.Fatal(err)
 	}

@@ -334,7 +334,7 @@ func remember(ctx context.Context, conn *pgx.Conn, o Options, f Facts, at event.
 	if err != nil {
 		return Marker{}, err
 	}
-	m := Marker{SystemID: f.SystemID, Timeline: f.Timeline, Slot: o.Slot, Confirmed: at, Phase: PhaseCreated, Publication: print}
+	m := Marker{SystemID: f.SystemID, Timeline: f.Timeline, Slot: o.Slot, Confirmed: at, Phase: event.PhaseCreated, Publication: print}
 	return m, ReplaceMarker(ctx, conn, o, m)
 }
 

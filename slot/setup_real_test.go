@@ -95,7 +95,7 @@ func TestInitMakesAllOfItAndTwiceChangesNothing(t *testing.T) {
 			apply(t, conn, o)
 			before := ask[string](t, conn, `select confirmed_flush_lsn::text from pg_replication_slots where slot_name = $1`, o.Slot)
 			marker, err := slot.ReadMarker(t.Context(), conn, o)
-			if err != nil || marker == nil || marker.Phase != slot.PhaseCreated || marker.Confirmed.String() != before || marker.Publication == "" {
+			if err != nil || marker == nil || marker.Phase != event.PhaseCreated || marker.Confirmed.String() != before || marker.Publication == "" {
 				t.Fatalf("%s: marker %+v, %v; slot at %s", preset, marker, err, before)
 			}
 			steps, err = slot.Plan(t.Context(), conn, o)
@@ -217,7 +217,7 @@ func TestInitRefusesWhatExistsAndDiffers(t *testing.T) {
 			t.Fatal("the lost slot was made anew in silence")
 		}
 		m, err := slot.ReplaceSlot(t.Context(), conn, o)
-		if err != nil || m.Phase != slot.PhaseCreated {
+		if err != nil || m.Phase != event.PhaseCreated {
 			t.Fatalf("replacing it: %+v, %v", m, err)
 		}
 		stored, err := slot.ReadMarker(t.Context(), conn, o)

@@ -173,7 +173,7 @@ func (s *Stream) begin(ctx context.Context) (Facts, Start, error) {
 	first := s.identity.known.SystemID == ""
 	s.identity.known = Marker{
 		SystemID: facts.SystemID, Timeline: facts.Timeline, Slot: s.opt.Slot,
-		Phase: PhaseStreaming, Publication: print,
+		Phase: event.PhaseStreaming, Publication: print,
 	}
 	s.identity.Unlock()
 	if first {

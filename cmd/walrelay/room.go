@@ -53,7 +53,12 @@ func newSourceRoom(o *ops.Ops, c *config.Config, name string, exitOnHalt bool) (
 	if err != nil {
 		return nil, err
 	}
-	opt := capture.Options{Slot: sopt, ExitOnHalt: exitOnHalt, Holder: holder(), NoLookUp: os.Getenv(noLookUp) != ""}
+	opt := capture.Options{
+		ExitOnHalt: exitOnHalt, Holder: holder(), NoLookUp: os.Getenv(noLookUp) != "",
+		Mode: capture.Mode(sopt.Capture), CatchUp: sopt.OnGap == slot.GapCatchUp, Notify: sopt.Notify,
+		Marks:   len(sopt.Tables) > 0 && sopt.WriteBack != "" && sopt.WriteBack != slot.KeepRows,
+		Deletes: sopt.WriteBack == slot.DeleteRows,
+	}
 	if opt.Outbox, err = c.OutboxOptions(name); err != nil {
 		return nil, err
 	}
@@ -79,13 +84,15 @@ func newSourceRoom(o *ops.Ops, c *config.Config, name string, exitOnHalt bool) (
 			return all, err
 		}
 		// Where nothing is written back and nothing is put aside there is nothing to keep.
-		writes := len(sopt.Tables) > 0 && sopt.WriteBack != slot.KeepRows
-		if sopt.Bookkeeping != slot.NoBookkeeping && (writes || c.PublishOptions().OnPoison == publish.PoisonPark) {
+		if sopt.Bookkeeping != slot.NoBookkeeping && (opt.Marks || c.PublishOptions().OnPoison == publish.PoisonPark) {
 			r.parking = r.database.Parking()
 			opt.Leases, opt.Parking = r.database.Leases(), r.parking
 		}
 	}
-	r.capture = capture.New(opt, r.observer(sopt))
+	obs := r.observer()
+	r.watchLog(&obs, opt.Mode)
+	opt.Log = capture.OverSlot(sopt, r.slotObserver())
+	r.capture = capture.New(opt, obs)
 	probes := ops.SourceProbes{Progress: r.capture.Progress, State: r.state, InFlight: r.inFlight, Inversions: r.inversions}
 	if c.OrderOptions() != nil {
 		probes.Order = r.order
@@ -120,8 +127,8 @@ func openTables(c *config.Config, name string, sopt slot.Options) (*postgres.Dat
 	return postgres.New(topt), nil
 }
 
-func (r *sourceRoom) observer(sopt slot.Options) capture.Observer {
-	obs := capture.Observer{
+func (r *sourceRoom) observer() capture.Observer {
+	return capture.Observer{
 		State:   r.setState,
 		Gear:    func(g capture.Gear, why string) { r.view.Gear(string(g), why) },
 		Warning: r.warning,
@@ -157,25 +164,39 @@ func (r *sourceRoom) observer(sopt slot.Options) capture.Observer {
 			Retained: func(_ string, kept outbox.Retained) { r.view.Retained(kept.Rows, len(kept.Partitions)) },
 			Warning:  func(key string, c event.Condition) { r.view.Warning(key, c) },
 		},
-		Stream: slot.Observer{
-			Slot: func(report event.SlotReport) { r.view.SlotReport(report) },
-			Ignored: func(reason string, n int) {
-				if reason == "deferred" {
-					r.view.Deferred(n)
-					return
-				}
-				r.view.Ignored(reason, n)
-			},
-			Reconnect: func(error) { r.view.Reconnected() },
-		},
 	}
-	if sopt.Capture != slot.CapturePoll {
-		// These loops live as long as the log is followed; in another gear they are vouched for.
-		r.pump, r.keeper = r.ops.Loop("pump "+r.name, loopAge), r.ops.Loop("keeper "+r.name, loopAge)
-		obs.Stream.PumpBeat, obs.Stream.KeeperBeat = r.pump.Beat, r.keeper.Beat
-		obs.Beat = func() { r.pump.Beat(); r.keeper.Beat() }
+}
+
+// slotObserver is told what the log of Postgres says of itself.
+func (r *sourceRoom) slotObserver() slot.Observer {
+	obs := slot.Observer{
+		Slot:      func(report event.SlotReport) { r.view.SlotReport(report) },
+		Ignored:   r.ignored,
+		Reconnect: func(error) { r.view.Reconnected() },
+	}
+	if r.pump != nil {
+		obs.PumpBeat, obs.KeeperBeat = r.pump.Beat, r.keeper.Beat
 	}
 	return obs
+}
+
+// ignored counts what the log brought and was no event to publish.
+func (r *sourceRoom) ignored(reason string, n int) {
+	if reason == "deferred" {
+		r.view.Deferred(n)
+		return
+	}
+	r.view.Ignored(reason, n)
+}
+
+// watchLog has the loops of the log watched. They live as long as it is followed; in
+// another gear they are vouched for.
+func (r *sourceRoom) watchLog(obs *capture.Observer, mode capture.Mode) {
+	if mode == capture.ModePoll {
+		return
+	}
+	r.pump, r.keeper = r.ops.Loop("pump "+r.name, loopAge), r.ops.Loop("keeper "+r.name, loopAge)
+	obs.Beat = func() { r.pump.Beat(); r.keeper.Beat() }
 }
 
 // advice are the warnings that stop nothing: they are shown, and the source stays

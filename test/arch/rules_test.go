@@ -84,7 +84,7 @@ var rules = map[string]rule{
 		why: "the corridor knows rooms by the interfaces that it declares, so that each can be replaced in a test",
 	},
 	"capture": {
-		rank: 6, ours: []string{"event", "slot", "outbox", "relay"}, foreign: []string{"github.com/google/uuid"},
+		rank: 6, ours: []string{"event", "slot", "outbox", "relay"}, foreign: []string{"github.com/google/uuid", "github.com/jackc/pgx/v5"},
 		why: "it decides how a source is read, log or table, and so knows both; the corridor knows neither",
 	},
 	"ops": {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/walrelay/walrelay/slot"
+	"github.com/walrelay/walrelay/event"
 	"github.com/walrelay/walrelay/test/pgserver"
 	"github.com/walrelay/walrelay/test/rig"
 )
@@ -100,9 +100,9 @@ func (s *site) firstLife(t *crew, house *rig.House) {
 	r := h.Start(t)
 	conn := s.pg.Conn(t, h.Database)
 	rig.Eventually(t, "the stream", 30*time.Second, func() error {
-		var phase string
+		var phase event.Phase
 		err := conn.QueryRow(context.Background(), `select phase from walrelay.source`).Scan(&phase)
-		if err == nil && phase != slot.PhaseStreaming {
+		if err == nil && phase != event.PhaseStreaming {
 			err = fmt.Errorf("the phase is %s", phase)
 		}
 		return err
