@@ -1,0 +1,32 @@
+package mongostream
+
+import (
+	"context"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+)
+
+// Connect makes a client and waits until the primary answers. One client serves stream,
+// claims and marks of a source: it has no time limit of its own, so every call but the
+// iteration of the stream needs a context that has one. The caller owes Disconnect.
+// Errors are classified.
+func Connect(ctx context.Context, o Options) (*mongo.Client, error) {
+	o = o.WithDefaults()
+	co, err := o.ClientOptions()
+	if err != nil {
+		return nil, err
+	}
+	client, err := mongo.Connect(co)
+	if err != nil {
+		// An SRV name is looked up here, and the error may name it together with the rest of the URL.
+		return nil, retry(AnchorUnreachable, "connecting failed: "+withoutURL(err), "check the name in the URL, and that DNS answers here")
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.WireTimeout)
+	defer cancel()
+	if err := client.Database("admin").RunCommand(ctx, bson.D{{Key: "ping", Value: 1}}).Err(); err != nil {
+		_ = client.Disconnect(context.WithoutCancel(ctx))
+		return nil, Classify(err, "connecting")
+	}
+	return client, nil
+}
