@@ -70,6 +70,7 @@ func (k *checking) section(v reflect.Value, path string) {
 func (k *checking) option(v reflect.Value, o *option, path string) {
 	m, isMap := asMapping(v)
 	switch {
+	case o.oneof && v.IsZero(): // another one is
 	case o.required && v.IsZero():
 		k.refuse(path, "is missing: it has no default")
 	case isMap:

@@ -35,11 +35,11 @@ func (c *Config) deriveTable(name string, s *Source) {
 // cannot do without.
 func (s *Source) afterPublish() string {
 	switch {
-	case len(s.Postgres.Tables) == 0, !s.keepsBooks():
+	case !s.hasTable(), !s.keepsBooks():
 		return "keep"
 	case s.preset() != event.Debezium:
 		return "mark"
-	case s.Postgres.Capture == string(slot.CapturePoll):
+	case s.reads(slot.CapturePoll):
 		return "delete"
 	default:
 		return "keep"
@@ -47,11 +47,6 @@ func (s *Source) afterPublish() string {
 }
 
 func (s *Source) preset() event.Preset { return event.Preset(s.Schema.Preset) }
-
-// keepsBooks reports whether walrelay has tables of its own in the database.
-func (s *Source) keepsBooks() bool { return s.Postgres.Bookkeeping != slot.NoBookkeeping }
-
-func (s *Source) reads(capture slot.Capture) bool { return s.Postgres.Capture == string(capture) }
 
 // onPoison is the default: a poisoned event is put aside where every source has
 // a place for it.

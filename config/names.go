@@ -14,27 +14,34 @@ func (c *Config) derive() {
 	}
 	for i := range c.Sources {
 		e := &c.Sources[i]
-		pg := &e.Value.Postgres
-		name := defaultName(c.Name, e.Key)
-		if pg.Slot == "" {
-			pg.Slot = name
-			c.inherit(join("sources", e.Key, "postgres", "slot"))
+		c.dropUnused(e.Key, &e.Value)
+		if !e.Value.isMongo() {
+			c.derivePostgres(e.Key, &e.Value.Postgres)
 		}
-		if pg.Publication == "" {
-			pg.Publication = name
-			c.inherit(join("sources", e.Key, "postgres", "publication"))
-		}
-		pg.Publication = unquoteName(pg.Publication)
-		pg.Role = unquoteName(pg.Role)
-		pg.Bookkeeping = unquoteName(pg.Bookkeeping)
-		// Both spellings mean the same; the effective configuration has one.
-		pg.Messages.AllowNontransactional = pg.Messages.AllowNontransactional || pg.MessagesAllowNontransactional
-		pg.MessagesAllowNontransactional = false
 		c.deriveTable(e.Key, &e.Value)
 	}
 	if c.Kafka.OnPoison == "" {
 		c.Kafka.OnPoison = c.onPoison()
 	}
+}
+
+// derivePostgres names slot and publication.
+func (c *Config) derivePostgres(source string, pg *Postgres) {
+	name := defaultName(c.Name, source)
+	if pg.Slot == "" {
+		pg.Slot = name
+		c.inherit(join("sources", source, "postgres", "slot"))
+	}
+	if pg.Publication == "" {
+		pg.Publication = name
+		c.inherit(join("sources", source, "postgres", "publication"))
+	}
+	pg.Publication = unquoteName(pg.Publication)
+	pg.Role = unquoteName(pg.Role)
+	pg.Bookkeeping = unquoteName(pg.Bookkeeping)
+	// Both spellings mean the same; the effective configuration has one.
+	pg.Messages.AllowNontransactional = pg.Messages.AllowNontransactional || pg.MessagesAllowNontransactional
+	pg.MessagesAllowNontransactional = false
 }
 
 // inherit hides what is made of a hidden name.

@@ -29,6 +29,9 @@ type printer struct {
 
 func (p *printer) section(v reflect.Value, path, indent string) {
 	for _, o := range optionsOf(v.Type()) {
+		if o.oneof && v.Field(o.index).IsZero() {
+			continue
+		}
 		p.option(v.Field(o.index), join(path, o.key), o.key, o.def, indent)
 	}
 }

@@ -77,6 +77,27 @@ sources:
       backoff_max: 3s
       notify: true
     retention: {keep_published: 24h, batch: 55, every: 7m}
+  catalog:
+    mongo:
+      url: "mongodb://relay:pw12345@a:1,b:2/?replicaSet=rs0&appName=x"
+      database: shop
+      collection: events
+      capture: auto
+      bookkeeping: relay
+      on_gap: catch_up
+      on_drop: continue
+      payload: relaxed
+      legacy_uuid: java
+      missing_hlc: last
+      batch_size: 77
+      max_await: 2s
+      checkpoint_every: 3s
+      lease: 8s
+      max_event_bytes: 2MiB
+      in_flight_bytes: 4MiB
+      wire_timeout: 4s
+      reconnect_max: 9s
+      check_interval: 11s
 `
 
 func TestPrintedConfigurationLoadsAsTheSame(t *testing.T) {
@@ -106,7 +127,7 @@ func forget(c *Config) {
 	c.origins, c.hidden = nil, nil
 	c.Kafka.SASL.Password, c.Kafka.SASL.Endpoint.ClientSecret = Secret{}, Secret{}
 	for i := range c.Sources {
-		c.Sources[i].Value.Postgres.URL = DSN{}
+		c.Sources[i].Value.Postgres.URL, c.Sources[i].Value.Mongo.URL = DSN{}, MongoURL{}
 	}
 }
 

@@ -17,6 +17,7 @@ type option struct {
 	key      string
 	def      string
 	required bool
+	oneof    bool // of several sections only one is there
 	zero     bool // zero is a value like others
 	enum     []string
 	min, max int    // both zero: no limits
@@ -42,7 +43,8 @@ func optionsOf(t reflect.Type) []option {
 		}
 		o := option{
 			index: i, key: key, def: tag.Get("default"), required: tag.Get("required") == "true", zero: tag.Get("zero") == "true",
-			enum: words(tag.Get("enum")), keyName: tag.Get("key"),
+			oneof: tag.Get("oneof") == "true",
+			enum:  words(tag.Get("enum")), keyName: tag.Get("key"),
 		}
 		o.min, _ = strconv.Atoi(tag.Get("min"))
 		o.max, _ = strconv.Atoi(tag.Get("max"))

@@ -4,8 +4,10 @@ import "time"
 
 // Source is one database with its outbox relations.
 type Source struct {
-	// The Postgres database to read.
-	Postgres Postgres `yaml:"postgres"`
+	// The Postgres database to read. A source has this or `mongo`.
+	Postgres Postgres `yaml:"postgres" oneof:"true"`
+	// The MongoDB replica set to read. A source has this or `postgres`.
+	Mongo Mongo `yaml:"mongo" oneof:"true"`
 	// What the columns of the outbox tables mean. The name of a preset alone, or a mapping.
 	Schema Schema `yaml:"schema"`
 	// Further record headers: the name of the header, and the column whose text becomes its value.

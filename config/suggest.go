@@ -15,10 +15,8 @@ var explained = map[string]string{
 	"kafka.tls.insecure_skip_verify": "is not possible: the broker's certificate is always verified; name its authority with ca_file",
 	"order":                          "is not in this version yet: events are published in commit order",
 	"delivery":                       "is not in this version yet: delivery is at least once",
-	"sources.*.mongo":                "is not in this version yet: sources are Postgres databases, under postgres",
 	"sources.*.publish_when":         "is not in this version yet: an event is published as soon as the log has it",
 	"sources.*.postgres.claim":       "is called poll.claim, and stands beside postgres",
-	"sources.*.mongo.capture":        "is not in this version yet: sources are Postgres databases, under postgres",
 	"sources.*.postgres.row_filter":  "is called allow_row_filter",
 }
 

@@ -12,7 +12,7 @@ func (c *Config) Capture(source string) slot.Capture {
 	if err != nil {
 		return slot.CaptureLog
 	}
-	return slot.Capture(s.Postgres.Capture)
+	return slot.Capture(s.mode())
 }
 
 // OnGap is what happens when the position of a source is lost.
@@ -21,7 +21,10 @@ func (c *Config) OnGap(source string) slot.OnGap {
 	if err != nil {
 		return slot.GapStop
 	}
-	return slot.OnGap(s.Postgres.OnGap)
+	if s.catchesUp() {
+		return slot.GapCatchUp
+	}
+	return slot.GapStop
 }
 
 // OutboxOptions are the options of package outbox for one source. The error is

@@ -192,7 +192,7 @@ grace: ${GRACE}
 	wantProblem(t, found, "sources.orders.postgres.tabels", 6, "did you mean tables?")
 	wantProblem(t, found, "sources.orders.postgres.status_interval", 7)
 	wantProblem(t, found, "sources.orders.postgres.capture", 8, "did you mean poll?")
-	wantProblem(t, found, "sources.orders.mongo", 9, "not in this version yet")
+	wantProblem(t, found, "sources.orders.mongo", 9, "stands beside postgres")
 	wantProblem(t, found, "kafka.brokers[0]", 11, "host:port")
 	wantProblem(t, found, "kafka.acks", 12, "acks=all")
 	wantProblem(t, found, "http.listen", 13, "host:port")

@@ -20,6 +20,7 @@ func (c *Config) check(before Problems) Problems {
 			k.refused[p.Path] = true
 		}
 	}
+	k.databases()
 	k.section(reflect.ValueOf(c).Elem(), "")
 	k.names()
 	for i := range c.Sources {

@@ -41,10 +41,10 @@ func (c *Config) unordered() (found []Warning) {
 		switch {
 		case s.Value.reads(slot.CapturePoll):
 			found = append(found, Warning{
-				join("sources", s.Key, "postgres", "capture"),
+				join("sources", s.Key, s.Value.database(), "capture"),
 				"poll does not say what is still to come, and a route says order: hlc: nobody waits for events of this source, and those that come late are counted",
 			})
-		case err == nil && schema.Columns[event.HLC] == "" && len(s.Value.Postgres.Tables) > 0:
+		case err == nil && schema.Columns[event.HLC] == "" && s.Value.hasTable():
 			found = append(found, Warning{
 				join("sources", s.Key, "schema"),
 				"names no column for stamps, and a route says order: hlc: events of this source take the place of their commit; name the column with schema.columns.hlc",

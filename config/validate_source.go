@@ -9,7 +9,12 @@ import (
 
 func (k *checking) source(name string, s *Source) {
 	path := join("sources", name)
-	k.postgres(join(path, "postgres"), &s.Postgres)
+	switch {
+	case k.c.given(join(path, "mongo")):
+		k.mongo(join(path, "mongo"), s)
+	default:
+		k.postgres(join(path, "postgres"), &s.Postgres)
+	}
 	var names []string
 	for f := range event.NumFields {
 		names = append(names, f.String())
@@ -29,11 +34,29 @@ func (k *checking) source(name string, s *Source) {
 		k.identifier(join(path, "headers", h.Key), h.Value)
 	}
 	k.table(path, s)
+	if s.isMongo() {
+		if m := join(path, "mongo"); !k.touched(m) && !k.touched(join(path, "schema")) {
+			if o, err := k.c.MongoOptions(name); err == nil {
+				k.judge(m, true, o.Validate())
+			}
+		}
+		return
+	}
 	// The slot knows the rest.
 	if pg := join(path, "postgres"); !k.touched(pg) && !k.touched(join(path, "schema")) {
 		if o, err := k.c.SlotOptions(name); err == nil {
 			o = o.WithDefaults()
 			k.judge(pg, true, o.Validate())
+		}
+	}
+}
+
+// databases refuses a source with two databases, before more is said of either.
+func (k *checking) databases() {
+	for _, s := range k.c.Sources {
+		mongo := join("sources", s.Key, "mongo")
+		if k.c.given(mongo) && k.c.given(join("sources", s.Key, "postgres")) {
+			k.refuse(mongo, "stands beside postgres: a source is one database; write two sources")
 		}
 	}
 }
@@ -83,7 +106,7 @@ func (k *checking) identifier(path, name string) {
 func (k *checking) slots() {
 	first := map[string]int{}
 	for i, s := range k.c.Sources {
-		if s.Value.reads(slot.CapturePoll) {
+		if s.Value.isMongo() || s.Value.reads(slot.CapturePoll) {
 			continue
 		}
 		pg := s.Value.Postgres

@@ -14,8 +14,8 @@ func (k *checking) table(path string, s *Source) {
 	k.capture(at, s)
 	k.afterPublish(at("after_publish"), s)
 	k.poll(at, s)
-	if s.Postgres.OnGap == string(slot.GapCatchUp) {
-		k.needsTable(at("postgres", "on_gap"), "catch_up publishes what the table still holds", s)
+	if s.catchesUp() {
+		k.needsTable(at(s.database(), "on_gap"), "catch_up publishes what the table still holds", s)
 	}
 	if s.Retention.KeepPublished > 0 && s.AfterPublish != "mark" {
 		k.refuse(at("retention", "keep_published"), "has no effect with after_publish: %s: no row says that it is published; write after_publish: mark, or leave it out",
@@ -28,16 +28,16 @@ func (k *checking) capture(at func(...string) string, s *Source) {
 	switch {
 	case s.reads(slot.CaptureLog):
 		if s.Poll.Notify {
-			k.refuse(at("poll", "notify"), "has no effect with capture: log, which hears of rows from the log: leave it out")
+			k.refuse(at("poll", "notify"), "has no effect with capture: %s, which hears of rows by itself: leave it out", s.captureWord())
 		}
 		return
 	case s.reads(slot.CapturePoll):
 		if len(pg.Messages.Prefixes) > 0 {
 			k.refuse(at("postgres", "messages"), "are in the log only, and capture: poll does not read it: write capture: log or auto, or leave messages out")
 		}
-		k.needsTable(at("postgres", "capture"), "poll reads the table", s)
+		k.needsTable(at(s.database(), "capture"), "poll reads the table", s)
 	case s.reads(slot.CaptureAuto):
-		k.needsTable(at("postgres", "capture"), "auto reads the table while the log cannot be read", s)
+		k.needsTable(at(s.database(), "capture"), "auto reads the table while the log cannot be read", s)
 	}
 }
 
@@ -45,7 +45,7 @@ func (k *checking) capture(at func(...string) string, s *Source) {
 // what is done.
 func (k *checking) needsTable(path, because string, s *Source) {
 	switch {
-	case len(s.Postgres.Tables) == 0:
+	case !s.hasTable():
 		k.refuse(path, "needs tables: %s, and only messages are named", because)
 	case !s.keepsBooks():
 		k.refuse(path, "needs bookkeeping, for leases and parked events: %s; give bookkeeping a schema, or leave the line out", because)
@@ -61,7 +61,7 @@ func (k *checking) afterPublish(path string, s *Source) {
 	case s.AfterPublish == "mark" && s.preset() == event.Debezium:
 		k.refuse(path, "mark is not possible: rows of schema debezium have no column that says so; write delete or keep")
 	case s.AfterPublish != "mark" && s.AfterPublish != "delete":
-	case len(s.Postgres.Tables) == 0:
+	case !s.hasTable():
 		k.refuse(path, "%s has no effect: there are no tables, and messages have no rows; leave it out", s.AfterPublish)
 	case !s.keepsBooks():
 		k.refuse(path, "%s writes to the database, and bookkeeping: none says that nothing is written: write keep, or give bookkeeping a schema", s.AfterPublish)

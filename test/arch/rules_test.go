@@ -93,7 +93,7 @@ var rules = map[string]rule{
 		why:     "it shows what the rooms report and decides nothing",
 	},
 	"config": {
-		rank: 7, ours: []string{"event", "slot", "outbox", "outbox/postgres", "router", "publish", "relay", "ops"},
+		rank: 7, ours: []string{"event", "slot", "outbox", "outbox/postgres", "mongostream", "mongostream/bsonjson", "outbox/mongo", "router", "publish", "relay", "ops"},
 		foreign: []string{"github.com/goccy/go-yaml"},
 		why:     "it fills each room's own Options; no room knows the file",
 	},
