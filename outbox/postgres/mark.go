@@ -104,7 +104,7 @@ func (t *Table) marking(marks []outbox.Mark, of []int, v outbox.Verdict) stateme
 	if v == outbox.Failed {
 		errs := make([]string, len(of))
 		for n, i := range of {
-			errs[n] = printable(marks[i].Error)
+			errs[n] = outbox.Printable(marks[i].Error)
 		}
 		set = "{status} = 'failed'"
 		if t.l.hasColumn(colLastError) {

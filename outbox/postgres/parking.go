@@ -95,7 +95,7 @@ func (k *Parking) Park(ctx context.Context, p outbox.Parked) error {
  WHERE t.{id} = $1::{id_type} FOR UPDATE OF t),
 f AS (UPDATE {table} t SET {status} = 'failed', "last_error" = $2::pg_catalog.text FROM l WHERE ` + t.l.handle().same("l") + ` AND l.old <> 'published')
 SELECT l.old FROM l`),
-			args: [][]byte{text(p.Row), text(printable(p.Error))},
+			args: [][]byte{text(p.Row), text(outbox.Printable(p.Error))},
 			row:  func(v [][]byte) error { state = string(v[0]); return nil },
 		})
 		switch {
@@ -131,7 +131,7 @@ func (k *Parking) LeaveBehind(ctx context.Context, p outbox.Parked) error {
 		if err := tx.run(ctx, statement{sql: byIndex}, look.statement(), statement{
 			sql: `SELECT EXISTS (SELECT FROM ` + k.table + ` e WHERE e.owner = $1::pg_catalog.text AND e.key = $2::pg_catalog.text
  AND e.state = 'behind' AND e.record IS NOT NULL)`,
-			args: [][]byte{text(k.db.o.Owner), text(plain(p.Key))},
+			args: [][]byte{text(k.db.o.Owner), text(outbox.PlainText(p.Key))},
 			row:  func(v [][]byte) error { whole = p.Key != "" && string(v[0]) == "t"; return nil },
 		}, statement{
 			// Locked, so that the state still holds when the row is settled.
@@ -182,7 +182,7 @@ func (k *Parking) keepWhole(ctx context.Context, tx *tx, p outbox.Parked, state 
 	if p.Record == nil {
 		return fmt.Errorf("event %s is to be kept whole and came without its record", p.EventID)
 	}
-	record, err := encodeRecord(p.Record)
+	record, err := outbox.EncodeRecord(p.Record)
 	if err != nil {
 		return err
 	}
@@ -216,7 +216,7 @@ func (k *Parking) keepWhole(ctx context.Context, tx *tx, p outbox.Parked, state 
 // identity is what an event is known by: the first parameters of a statement.
 func (k *Parking) identity(p *outbox.Parked) [][]byte {
 	return [][]byte{
-		text(k.db.o.Owner), text(p.Relation), text(p.Row), text(plain(p.EventID)), text(p.Commit.LSN.String()),
+		text(k.db.o.Owner), text(p.Relation), text(p.Row), text(outbox.PlainText(p.EventID)), text(p.Commit.LSN.String()),
 		number(int64(p.Ordinal)),
 	}
 }
@@ -224,8 +224,8 @@ func (k *Parking) identity(p *outbox.Parked) [][]byte {
 // insert enters an event; record is empty where its row is the event. One that is there already is
 // parked again if it was on its way, and stays as it is otherwise.
 func (k *Parking) insert(p *outbox.Parked, state outbox.ParkState, record string) statement {
-	args := append(k.identity(p), text(string(state)), text(plain(p.Route)), text(plain(p.Key)), text(plain(p.Topic)),
-		text(printable(p.Reason)), text(printable(p.Error)), nil, nil, nil)
+	args := append(k.identity(p), text(string(state)), text(outbox.PlainText(p.Route)), text(outbox.PlainText(p.Key)), text(outbox.PlainText(p.Topic)),
+		text(outbox.Printable(p.Reason)), text(outbox.Printable(p.Error)), nil, nil, nil)
 	if record != "" {
 		args[12], args[13], args[14] = text(record), hexadecimal(p.Record.Value), hexadecimal(p.Record.Key)
 	}

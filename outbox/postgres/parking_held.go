@@ -34,7 +34,7 @@ func (k *Parking) Held(ctx context.Context) ([]outbox.HeldKey, error) {
 			row: func(v [][]byte) error {
 				key := string(v[0])
 				at[key] = len(held)
-				held = append(held, outbox.HeldKey{Key: unplain(key), Parked: string(v[1]) == "t", Behind: string(v[2]) == "t"})
+				held = append(held, outbox.HeldKey{Key: outbox.FromPlainText(key), Parked: string(v[1]) == "t", Behind: string(v[2]) == "t"})
 				return nil
 			},
 		}, statement{

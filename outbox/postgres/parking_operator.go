@@ -21,7 +21,7 @@ func (k *Parking) List(ctx context.Context, f outbox.ParkedFilter) ([]outbox.Par
 	var where strings.Builder
 	where.WriteString("e.owner = " + q.arg(text(k.db.o.Owner)) + "::pg_catalog.text AND e.id > " + q.arg(number(f.After)) + "::pg_catalog.int8")
 	for column, value := range map[string]string{
-		"key": plain(f.Key), "route": plain(f.Route), "event_id": plain(f.EventID), "state": string(f.State),
+		"key": outbox.PlainText(f.Key), "route": outbox.PlainText(f.Route), "event_id": outbox.PlainText(f.EventID), "state": string(f.State),
 	} {
 		if value != "" {
 			where.WriteString(" AND e." + column + " = " + q.arg(text(value)) + "::pg_catalog.text")

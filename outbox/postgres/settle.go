@@ -214,7 +214,7 @@ func (t *Table) settlement(v outbox.Verdict, outcomes []outbox.Outcome, of []int
 func errorsOf(outcomes []outbox.Outcome, of []int) []string {
 	errs := make([]string, len(of))
 	for n, i := range of {
-		errs[n] = printable(outcomes[i].Error)
+		errs[n] = outbox.Printable(outcomes[i].Error)
 	}
 	return errs
 }
