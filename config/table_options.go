@@ -27,6 +27,19 @@ func (c *Config) OnGap(source string) slot.OnGap {
 	return slot.GapStop
 }
 
+// HasTable reports whether the source has rows (or documents), and not only messages.
+func (c *Config) HasTable(source string) bool {
+	s, _, err := c.source(source)
+	return err == nil && s.hasTable()
+}
+
+// KeepsBooks reports whether walrelay has tables (or collections) of its own in the
+// source's database.
+func (c *Config) KeepsBooks(source string) bool {
+	s, _, err := c.source(source)
+	return err == nil && s.keepsBooks()
+}
+
 // OutboxOptions are the options of package outbox for one source. The error is
 // nil for every source of a loaded configuration.
 func (c *Config) OutboxOptions(source string) (outbox.Options, error) {

@@ -104,8 +104,8 @@ func (h *house) run(ctx context.Context) error {
 	for _, room := range h.rooms {
 		// What is not given back expires.
 		_ = room.capture.Close(closeCtx)
-		if room.database != nil {
-			_ = room.database.Close(closeCtx)
+		if room.store != nil {
+			_ = room.store.Close(closeCtx)
 		}
 	}
 	return err

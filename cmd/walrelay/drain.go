@@ -12,7 +12,6 @@ import (
 
 	"github.com/walrelay/walrelay/config"
 	"github.com/walrelay/walrelay/event"
-	"github.com/walrelay/walrelay/outbox/postgres"
 	"github.com/walrelay/walrelay/slot"
 )
 
@@ -128,7 +127,7 @@ func startDraining(ctx context.Context, c *config.Config, name string) (draining
 		return nil, err
 	}
 	if opt.Capture == slot.CapturePoll {
-		return startTableDrain(ctx, c, name, opt)
+		return startTableDrain(ctx, c, name)
 	}
 	d := &logDrain{opt: opt}
 	if d.conn, err = slot.Connect(ctx, opt); err != nil {
@@ -140,7 +139,7 @@ func startDraining(ctx context.Context, c *config.Config, name string) (draining
 	}
 	if opt.Capture == slot.CaptureAuto {
 		// While the slot cannot be used the table is read instead: either will do.
-		if d.table, err = startTableDrain(ctx, c, name, opt); err != nil {
+		if d.table, err = startTableDrain(ctx, c, name); err != nil {
 			d.close(ctx)
 			return nil, err
 		}
@@ -213,17 +212,17 @@ func (d *logDrain) close(ctx context.Context) {
 
 // tableDrain waits for the rows that were there.
 type tableDrain struct {
-	db       *postgres.Database
-	backlogs []*postgres.Backlog
+	db       store
+	backlogs []backlog
 }
 
-func startTableDrain(ctx context.Context, c *config.Config, name string, opt slot.Options) (draining, error) {
+func startTableDrain(ctx context.Context, c *config.Config, name string) (draining, error) {
 	oopt, err := c.OutboxOptions(name)
 	if err != nil {
 		return nil, err
 	}
 	d := &tableDrain{}
-	if d.db, err = openTables(c, name, opt); err != nil {
+	if d.db, err = openStore(c, name); err != nil {
 		return nil, err
 	}
 	tables, err := d.db.Tables(ctx)
@@ -232,7 +231,7 @@ func startTableDrain(ctx context.Context, c *config.Config, name string, opt slo
 		return nil, err
 	}
 	for _, t := range tables {
-		b, err := t.Backlog(ctx, oopt.Loose)
+		b, err := d.db.Backlog(ctx, t, oopt.Loose)
 		if err != nil {
 			d.close(ctx)
 			return nil, err

@@ -13,7 +13,6 @@ import (
 	"github.com/walrelay/walrelay/config"
 	"github.com/walrelay/walrelay/event"
 	"github.com/walrelay/walrelay/outbox"
-	"github.com/walrelay/walrelay/slot"
 )
 
 // commandTimeout bounds what an operator's command asks of a database at a time.
@@ -95,12 +94,6 @@ tried too often, are put aside. Each holds its key: later events of the key wait
 	return cmd
 }
 
-// parkingStore is what the commands need of a store.
-type parkingStore interface {
-	outbox.Parking
-	Source() string
-}
-
 // eachParking opens the parking stores of the named source, or of all that have one.
 func (a *app) eachParking(ctx context.Context, c *config.Config, name string, f func(context.Context, parkingStore) error) error {
 	found := false
@@ -109,17 +102,13 @@ func (a *app) eachParking(ctx context.Context, c *config.Config, name string, f 
 			continue
 		}
 		found = true
-		sopt, err := c.SlotOptions(s.Key)
-		if err != nil {
-			return err
-		}
-		if sopt.Bookkeeping == slot.NoBookkeeping || sopt.Bookkeeping == "" {
+		if !c.KeepsBooks(s.Key) {
 			if name != "" {
 				return usageError("source %s has no bookkeeping (bookkeeping: none): nothing is put aside", name)
 			}
 			continue
 		}
-		db, err := openTables(c, s.Key, sopt)
+		db, err := openStore(c, s.Key)
 		if err != nil {
 			return err
 		}

@@ -92,11 +92,7 @@ func (a *app) replay(ctx context.Context, r replay) error {
 	if err != nil {
 		return err
 	}
-	sopt, err := c.SlotOptions(name)
-	if err != nil {
-		return err
-	}
-	if len(sopt.Tables) == 0 {
+	if !c.HasTable(name) {
 		return usageError("source %s has no table: its messages are nowhere but in the log", name)
 	}
 	ropt, err := c.RouterOptions(name)
@@ -107,7 +103,7 @@ func (a *app) replay(ctx context.Context, r replay) error {
 	if err != nil {
 		return err
 	}
-	db, err := openTables(c, name, sopt)
+	db, err := openStore(c, name)
 	if err != nil {
 		return err
 	}

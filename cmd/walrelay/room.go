@@ -9,14 +9,12 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/walrelay/walrelay/capture"
 	"github.com/walrelay/walrelay/config"
 	"github.com/walrelay/walrelay/event"
 	"github.com/walrelay/walrelay/ops"
 	"github.com/walrelay/walrelay/outbox"
-	"github.com/walrelay/walrelay/outbox/postgres"
 	"github.com/walrelay/walrelay/publish"
 	"github.com/walrelay/walrelay/relay"
 	"github.com/walrelay/walrelay/router"
@@ -25,15 +23,15 @@ import (
 
 // sourceRoom is one source with what is shown of it.
 type sourceRoom struct {
-	name     string
-	feeds    []int // indexes in the relay: the source, and the sweep beside it
-	capture  *capture.Capture
-	database *postgres.Database // nil: no tables
-	parking  *postgres.Parking  // nil: nothing is put aside
-	ops      *ops.Ops
-	view     *ops.Source
-	relay    atomic.Pointer[relay.Relay]
-	aside    atomic.Int64 // events put aside, not yet taken off what counts as published
+	name    string
+	feeds   []int // indexes in the relay: the source, and the sweep beside it
+	capture *capture.Capture
+	store   store        // nil: no tables
+	parking parkingStore // nil: nothing is put aside
+	ops     *ops.Ops
+	view    *ops.Source
+	relay   atomic.Pointer[relay.Relay]
+	aside   atomic.Int64 // events put aside, not yet taken off what counts as published
 
 	feeder       *ops.Beat
 	pump, keeper *ops.Beat // of the log; nil where it is never read
@@ -71,22 +69,15 @@ func newSourceRoom(o *ops.Ops, c *config.Config, name string, exitOnHalt bool) (
 		return nil, err
 	}
 	opt.Outbox.LooseRoute = rt.Loose
-	if r.database, err = openTables(c, name, sopt); err != nil {
+	if r.store, err = openStore(c, name); err != nil {
 		return nil, err
 	}
-	if r.database != nil {
-		opt.Tables = func(ctx context.Context) ([]outbox.Table, error) {
-			tables, err := r.database.Tables(ctx)
-			all := make([]outbox.Table, len(tables))
-			for i, t := range tables {
-				all[i] = t
-			}
-			return all, err
-		}
+	if r.store != nil {
+		opt.Tables = r.store.Tables
 		// Where nothing is written back and nothing is put aside there is nothing to keep.
 		if sopt.Bookkeeping != slot.NoBookkeeping && (opt.Marks || c.PublishOptions().OnPoison == publish.PoisonPark) {
-			r.parking = r.database.Parking()
-			opt.Leases, opt.Parking = r.database.Leases(), r.parking
+			r.parking = r.store.Parking()
+			opt.Leases, opt.Parking = r.store.Leases(), r.parking
 		}
 	}
 	obs := r.observer()
@@ -112,19 +103,6 @@ func holder() string {
 		host = "unknown"
 	}
 	return fmt.Sprintf("%s/%d/%s", host, os.Getpid(), uuid.New())
-}
-
-// openTables prepares the tables of a source; nil for one without tables.
-func openTables(c *config.Config, name string, sopt slot.Options) (*postgres.Database, error) {
-	topt, err := c.TableOptions(name)
-	if err != nil || len(topt.Tables) == 0 && topt.Bookkeeping == "" {
-		return nil, err
-	}
-	topt.Connect = func(ctx context.Context) (*pgx.Conn, error) { return slot.Connect(ctx, sopt) }
-	topt.Classify = func(err error, doing string) error {
-		return slot.Classify(err, slot.Scene{Doing: doing, Settled: true})
-	}
-	return postgres.New(topt), nil
 }
 
 func (r *sourceRoom) observer() capture.Observer {
