@@ -270,8 +270,8 @@ func TestTLSIsAskedOfEveryClient(t *testing.T) {
 	t.Parallel()
 	s := Start(t, Options{TLS: true})
 	insert(t, s.Client(t), "db", 0)
-	plain := options.Client().ApplyURI(strings.Replace(s.URL(), "tls=true", "tls=false", 1)).SetServerSelectionTimeout(500 * time.Millisecond)
-	client, err := mongo.Connect(plain)
+	plain, _, _ := strings.Cut(s.URL(), "&tls")
+	client, err := mongo.Connect(options.Client().ApplyURI(plain).SetServerSelectionTimeout(500 * time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
 	}

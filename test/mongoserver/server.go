@@ -57,6 +57,9 @@ type Server struct {
 // readyWithin bounds a start, recovery after a crash and elections included.
 const readyWithin = 60 * time.Second
 
+// defaultOplogMB is more than any test writes that does not mean to.
+const defaultOplogMB = 128
+
 // setName is the name of every replica set.
 const setName = "rs0"
 
@@ -94,7 +97,7 @@ func start(opts Options) (*Server, error) {
 		return nil, fmt.Errorf("an arbiter among %d nodes asked for, want 3", opts.Nodes)
 	}
 	if opts.OplogMB == 0 {
-		opts.OplogMB = 128
+		opts.OplogMB = defaultOplogMB
 	}
 	opts.CacheMB = max(opts.CacheMB, 256)
 	s := &Server{opts: opts}

@@ -18,6 +18,11 @@ func (s *Server) arguments(n *node) []string {
 	if !s.opts.Standalone {
 		args = append(args, "--replSet", setName, "--oplogSize", strconv.Itoa(s.opts.OplogMB))
 	}
+	if s.opts.OplogMB < defaultOplogMB {
+		// What the last checkpoint does not hold stays in the oplog whatever its size,
+		// and checkpoints come once a minute otherwise. The command fsync does not help.
+		args = append(args, "--syncdelay", "1")
+	}
 	if s.opts.Auth {
 		args = append(args, "--auth")
 		if !s.opts.Standalone {
