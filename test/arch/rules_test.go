@@ -34,6 +34,16 @@ var rules = map[string]rule{
 		rank: 3, pure: true, ours: []string{"event"},
 		why: "bytes in, bytes out: it is fuzzed, and judged by the driver's own encoder, which therefore only its tests may import",
 	},
+	"mongostream/document": {
+		rank: 4, pure: true, ours: []string{"event", "mongostream/bsonjson"},
+		foreign: []string{"go.mongodb.org/mongo-driver/v2/bson"},
+		why:     "documents in, events out: the stream and the collection's reader make the same event of the same document, and it is fuzzed; bson reads an id back from its text",
+	},
+	"mongostream": {
+		rank: 5, ours: []string{"event", "hlc", "mongostream/bsonjson", "mongostream/document"},
+		foreign: []string{"go.mongodb.org/mongo-driver/v2"},
+		why:     "the only room that follows a change stream; claims and marks are outbox/mongo's",
+	},
 	"slot": {
 		rank: 4, ours: []string{"event", "decoder"},
 		foreign: []string{"github.com/jackc/pgx/v5", "github.com/jackc/pglogrepl", "golang.org/x/sys/unix"},
