@@ -27,6 +27,16 @@ func (c *Config) OnGap(source string) slot.OnGap {
 	return slot.GapStop
 }
 
+// WriteBack is what is written to a row of the source once it is published; KeepRows where
+// there are no rows.
+func (c *Config) WriteBack(source string) slot.WriteBack {
+	s, _, err := c.source(source)
+	if err != nil || !s.hasTable() || s.AfterPublish == "" {
+		return slot.KeepRows
+	}
+	return slot.WriteBack(s.AfterPublish)
+}
+
 // HasTable reports whether the source has rows (or documents), and not only messages.
 func (c *Config) HasTable(source string) bool {
 	s, _, err := c.source(source)

@@ -47,16 +47,13 @@ type sourceRoom struct {
 func newSourceRoom(o *ops.Ops, c *config.Config, name string, exitOnHalt bool) (*sourceRoom, error) {
 	r := &sourceRoom{name: name, ops: o, feeder: o.Loop("feeder "+name, loopAge)}
 	r.mu.state = event.StateStarting
-	sopt, err := c.SlotOptions(name)
-	if err != nil {
-		return nil, err
-	}
+	writeBack := c.WriteBack(name)
 	opt := capture.Options{
 		ExitOnHalt: exitOnHalt, Holder: holder(), NoLookUp: os.Getenv(noLookUp) != "",
-		Mode: capture.Mode(sopt.Capture), CatchUp: sopt.OnGap == slot.GapCatchUp, Notify: sopt.Notify,
-		Marks:   len(sopt.Tables) > 0 && sopt.WriteBack != "" && sopt.WriteBack != slot.KeepRows,
-		Deletes: sopt.WriteBack == slot.DeleteRows,
+		Mode: capture.Mode(c.Capture(name)), CatchUp: c.OnGap(name) == slot.GapCatchUp,
+		Marks: writeBack != slot.KeepRows, Deletes: writeBack == slot.DeleteRows,
 	}
+	var err error
 	if opt.Outbox, err = c.OutboxOptions(name); err != nil {
 		return nil, err
 	}
@@ -75,14 +72,16 @@ func newSourceRoom(o *ops.Ops, c *config.Config, name string, exitOnHalt bool) (
 	if r.store != nil {
 		opt.Tables = r.store.Tables
 		// Where nothing is written back and nothing is put aside there is nothing to keep.
-		if sopt.Bookkeeping != slot.NoBookkeeping && (opt.Marks || c.PublishOptions().OnPoison == publish.PoisonPark) {
+		if c.KeepsBooks(name) && (opt.Marks || c.PublishOptions().OnPoison == publish.PoisonPark) {
 			r.parking = r.store.Parking()
 			opt.Leases, opt.Parking = r.store.Leases(), r.parking
 		}
 	}
 	obs := r.observer()
 	r.watchLog(&obs, opt.Mode)
-	opt.Log = capture.OverSlot(sopt, r.slotObserver())
+	if err := r.setLog(c, &opt); err != nil {
+		return nil, err
+	}
 	r.capture = capture.New(opt, obs)
 	probes := ops.SourceProbes{Progress: r.capture.Progress, State: r.state, InFlight: r.inFlight, Inversions: r.inversions}
 	if c.OrderOptions() != nil {
@@ -143,38 +142,6 @@ func (r *sourceRoom) observer() capture.Observer {
 			Warning:  func(key string, c event.Condition) { r.view.Warning(key, c) },
 		},
 	}
-}
-
-// slotObserver is told what the log of Postgres says of itself.
-func (r *sourceRoom) slotObserver() slot.Observer {
-	obs := slot.Observer{
-		Slot:      func(report event.SlotReport) { r.view.SlotReport(report) },
-		Ignored:   r.ignored,
-		Reconnect: func(error) { r.view.Reconnected() },
-	}
-	if r.pump != nil {
-		obs.PumpBeat, obs.KeeperBeat = r.pump.Beat, r.keeper.Beat
-	}
-	return obs
-}
-
-// ignored counts what the log brought and was no event to publish.
-func (r *sourceRoom) ignored(reason string, n int) {
-	if reason == "deferred" {
-		r.view.Deferred(n)
-		return
-	}
-	r.view.Ignored(reason, n)
-}
-
-// watchLog has the loops of the log watched. They live as long as it is followed; in
-// another gear they are vouched for.
-func (r *sourceRoom) watchLog(obs *capture.Observer, mode capture.Mode) {
-	if mode == capture.ModePoll {
-		return
-	}
-	r.pump, r.keeper = r.ops.Loop("pump "+r.name, loopAge), r.ops.Loop("keeper "+r.name, loopAge)
-	obs.Beat = func() { r.pump.Beat(); r.keeper.Beat() }
 }
 
 // advice are the warnings that stop nothing: they are shown, and the source stays
