@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/walrelay/walrelay/test/mongoserver"
 	"github.com/walrelay/walrelay/test/pgserver"
 )
 
@@ -31,6 +32,10 @@ type House struct {
 	Postgres, Source, Kafka, Routes, Top string
 	// URL replaces the connection string.
 	URL string
+	// Mongo is the replica set of a house that NewMongoHouse made; Stream holds further lines
+	// of its section mongo. PG, Slot, Publication and Postgres mean nothing then.
+	Mongo  *mongoserver.Server
+	Stream string
 	// Second is another outbox database that the same relay reads, as source billing: its
 	// database, slot, publication, preset, URL, Postgres and Source count.
 	Second *House
@@ -101,6 +106,21 @@ func (h *House) Config() string {
 }
 
 func (h *House) source(b *strings.Builder, name string) {
+	if h.Mongo != nil {
+		h.mongoSection(b, name)
+	} else {
+		h.postgresSection(b, name)
+	}
+	if !strings.Contains(h.Source, "schema:") {
+		fmt.Fprintf(b, "    schema: %s\n", h.Preset)
+	}
+	if !strings.Contains(h.Source, "after_publish:") {
+		b.WriteString("    after_publish: keep\n")
+	}
+	indent(b, h.Source, "    ")
+}
+
+func (h *House) postgresSection(b *strings.Builder, name string) {
 	url := h.URL
 	if url == "" {
 		url = h.PG.URL(h.Database)
@@ -113,13 +133,6 @@ func (h *House) source(b *strings.Builder, name string) {
 		b.WriteString("      check_interval: 1s\n")
 	}
 	indent(b, h.Postgres, "      ")
-	if !strings.Contains(h.Source, "schema:") {
-		fmt.Fprintf(b, "    schema: %s\n", h.Preset)
-	}
-	if !strings.Contains(h.Source, "after_publish:") {
-		b.WriteString("    after_publish: keep\n")
-	}
-	indent(b, h.Source, "    ")
 }
 
 func indent(b *strings.Builder, text, by string) {

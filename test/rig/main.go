@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/walrelay/walrelay/test/kafkaserver"
+	"github.com/walrelay/walrelay/test/mongoserver"
 	"github.com/walrelay/walrelay/test/pgserver"
 )
 
@@ -24,6 +25,7 @@ func Main(m *testing.M, together int) {
 	code := m.Run()
 	kafkaserver.StopShared()
 	pgserver.StopShared()
+	mongoserver.StopShared()
 	Cleanup()
 	os.Exit(code)
 }
