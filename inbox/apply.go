@@ -41,7 +41,7 @@ type Store[Tx any] interface {
 
 // Apply marks a message and hands it to the handler, both with the same
 // transaction; there is no way to give them different ones. For those who write
-// the inbox of a database; applications use inbox/postgres.
+// the inbox of a database; applications use inbox/postgres or inbox/mongo.
 //
 // After an error, and after a panic of the handler, the transaction has been
 // rolled back: a mark without its handling cannot be committed by mistake. The

@@ -50,6 +50,7 @@
 //     to say: stop there (nothing is lost, the partition waits), or put the record
 //     aside in the same database and count it as handled. The library never skips.
 //
-// This package is the part that no database needs; inbox/postgres adds the table.
+// This package is the part that no database needs; inbox/postgres adds the table,
+// inbox/mongo the collection.
 // The order of steps and the names of headers are those of the forze outbox.
 package inbox

@@ -25,6 +25,7 @@ type Buffer struct {
 	clock *hlc.Clock
 	now   func() time.Time
 	limit int
+	check func(*Staged) error
 
 	mu     sync.Mutex
 	events []Staged
@@ -33,12 +34,20 @@ type Buffer struct {
 // NewBuffer makes an empty buffer. Events are stamped by clock, which is the
 // process's only one; now, usually time.Now, says when they occurred; limit bounds
 // the events of one flush, 0 stands for [DefaultMaxEvents]. Applications ask the
-// outbox that they opened (stage/postgres) for one instead.
+// outbox that they opened (stage/postgres, stage/mongo) for one instead.
 func NewBuffer(clock *hlc.Clock, now func() time.Time, limit int) *Buffer {
 	if limit <= 0 {
 		limit = DefaultMaxEvents
 	}
 	return &Buffer{clock: clock, now: now, limit: limit}
+}
+
+// Checked lets check refuse events as well, for a database that cannot hold all that
+// others can: it is called for each event when that is staged, before it has a stamp.
+// It is for packages that write to a database, and for the moment before first use.
+func (b *Buffer) Checked(check func(*Staged) error) *Buffer {
+	b.check = check
+	return b
 }
 
 // Stage takes in an event and answers it with all that staging fixed. It does no
@@ -79,7 +88,13 @@ func (b *Buffer) prepare(ctx context.Context, e Event) (Staged, error) {
 	if e.Traceparent == "" {
 		e.Traceparent = traceparent(ctx)
 	}
-	return Staged{Event: e, Body: body}, nil
+	s := Staged{Event: e, Body: body}
+	if b.check != nil {
+		if err := b.check(&s); err != nil {
+			return Staged{}, err
+		}
+	}
+	return s, nil
 }
 
 // Len is how many events wait for a flush.

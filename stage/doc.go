@@ -1,6 +1,6 @@
 // Package stage is for applications that write to a transactional outbox: what a
 // unit of work has to say is staged in a [Buffer], and flushed in the unit's own
-// database transaction by the package of the database, stage/postgres.
+// database transaction by the package of the database, stage/postgres or stage/mongo.
 //
 //	b := outbox.Buffer()                        // one for each attempt of a unit of work
 //	b.Stage(ctx, stage.Event{Route: "orders", Type: "OrderPlaced", Key: id, Payload: order})
@@ -20,7 +20,7 @@
 //     share its fate. If that is rolled back they are gone, as the business change
 //     is; the next attempt stages anew, with new ids and new stamps.
 //   - A flush that fails leaves it as it was, so that it can be flushed again,
-//     in another transaction (Postgres lets nothing be done in one that failed).
+//     in another transaction (no database lets anything be done in one that failed).
 //   - It belongs to one attempt of one unit of work. Make it where the transaction
 //     begins, inside the function that is called again on a retry: an older one
 //     still holds what an attempt staged that never came to its flush.

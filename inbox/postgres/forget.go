@@ -3,23 +3,15 @@ package postgres
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/walrelay/walrelay/inbox"
 )
 
 // Retention says which marks are forgotten.
-type Retention struct {
-	// Keep is for how long marks stay after the record was handled. It must be longer
-	// than the topic keeps records and than an offset may ever be set back; 7 days is
-	// usual.
-	Keep time.Duration
-	// Batch is how many marks one statement deletes at most; 1000 when 0.
-	Batch int
-	// Batches is how many statements one call runs at most; 100 when 0.
-	Batches int
-}
+type Retention = inbox.Retention
 
 // Execer runs statements outside a transaction: a *pgxpool.Pool or a *pgx.Conn.
 type Execer interface {
@@ -47,25 +39,6 @@ func (in *Inbox) ForgetSQL(ctx context.Context, db *sql.DB, r Retention) (int64,
 	})
 }
 
-func (in *Inbox) forget(r Retention, exec func(args ...any) (int64, error)) (deleted int64, err error) {
-	if r.Keep <= 0 || r.Batch < 0 || r.Batches < 0 {
-		return 0, fmt.Errorf("retention %+v: Keep must be positive, the others not negative", r)
-	}
-	if r.Batch == 0 {
-		r.Batch = 1000
-	}
-	if r.Batches == 0 {
-		r.Batches = 100
-	}
-	for range r.Batches {
-		n, err := exec(in.Route(), r.Keep.Microseconds(), r.Batch)
-		deleted += n
-		if err != nil {
-			return deleted, fmt.Errorf("forgetting marks of route %s: %w", in.Route(), err)
-		}
-		if n < int64(r.Batch) {
-			break
-		}
-	}
-	return deleted, nil
+func (in *Inbox) forget(r Retention, exec func(args ...any) (int64, error)) (int64, error) {
+	return inbox.Forget(in.Inbox, r, func(keep time.Duration, most int) (int64, error) { return exec(in.Route(), keep.Microseconds(), most) })
 }

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -20,7 +19,7 @@ type Handler func(ctx context.Context, tx pgx.Tx, m inbox.Message) error
 type SQLHandler func(ctx context.Context, tx *sql.Tx, m inbox.Message) error
 
 // ErrNotYours answers a handler that wants to end the transaction of its mark.
-var ErrNotYours = errors.New("the transaction belongs to the inbox: return nil to have it committed, an error to have it rolled back")
+var ErrNotYours = inbox.ErrNotYours
 
 // Handle marks the record and runs the handler, both in the caller's transaction;
 // the caller commits. After an error the transaction has been rolled back, with

@@ -38,7 +38,7 @@ func New(in *inbox.Inbox, opts Options) (*Inbox, error) {
 	case opts.Runs < 0:
 		return nil, fmt.Errorf("%d runs of a transaction: at least one is needed", opts.Runs)
 	case opts.Runs == 0:
-		opts.Runs = defaultRuns
+		opts.Runs = inbox.DefaultRuns
 	}
 	if _, known := sqlIsolation[opts.Isolation]; !known {
 		return nil, fmt.Errorf("isolation level %q is none of Postgres", opts.Isolation)

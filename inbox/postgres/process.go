@@ -62,15 +62,7 @@ func (in *Inbox) ProcessSQL(ctx context.Context, db *sql.DB, r inbox.Record, h S
 }
 
 func process(ctx context.Context, in *Inbox, r inbox.Record, run func(context.Context, inbox.Message) (inbox.Outcome, error)) (inbox.Outcome, error) {
-	ctx, m, err := in.Receive(ctx, r)
-	if err != nil {
-		return inbox.Unsettled, err
-	}
-	outcome, runs, err := again(ctx, in.opts.Runs, func() (inbox.Outcome, error) { return run(ctx, m) })
-	if err != nil {
-		return inbox.Unsettled, fmt.Errorf("message %s of route %s, transaction run %d of at most %d: %w", m.ID, in.Route(), runs, in.opts.Runs, err)
-	}
-	return outcome, nil
+	return inbox.Process(ctx, in.Inbox, r, inbox.Attempts{Most: in.opts.Runs, Victim: victim}, run)
 }
 
 var sqlIsolation = map[pgx.TxIsoLevel]sql.IsolationLevel{

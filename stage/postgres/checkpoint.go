@@ -9,10 +9,11 @@ import (
 
 	"github.com/walrelay/walrelay/event"
 	"github.com/walrelay/walrelay/hlc"
+	"github.com/walrelay/walrelay/stage"
 )
 
 // DefaultNodeKey is the node key of applications that set none.
-const DefaultNodeKey = "default"
+const DefaultNodeKey = stage.DefaultNodeKey
 
 // Checkpoint keeps the greatest stamp that was committed, so that no later process
 // issues a lower one (package hlc has the contract). Many nodes may share a table.

@@ -8,11 +8,13 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/walrelay/walrelay/stage"
 )
 
 // ErrNoTransaction is what an operation wraps that needs a transaction and was
 // given something else.
-var ErrNoTransaction = errors.New("no transaction")
+var ErrNoTransaction = stage.ErrNoTransaction
 
 // DB is where a statement runs: a transaction, or where none is needed a
 // connection or a pool. [Pgx] and [SQL] make one.

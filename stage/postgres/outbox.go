@@ -46,14 +46,4 @@ func (x *Outbox) Clock() *hlc.Clock { return x.o.Clock }
 func (x *Outbox) Buffer() *stage.Buffer { return stage.NewBuffer(x.o.Clock, x.o.Now, x.o.MaxEvents) }
 
 // Result is what a flush did.
-type Result struct {
-	// Written is how many events are now in the transaction.
-	Written int
-	// Ignored are the events whose route and event id were there already, in the order
-	// of staging. The row that was there stands. It may be the same event, of an attempt
-	// whose commit's answer was lost.
-	Ignored []stage.Staged
-	// Mark is the greatest stamp of the flush, ignored events included; 0 when nothing
-	// was staged. The checkpoint covers it.
-	Mark hlc.Stamp
-}
+type Result = stage.Result

@@ -81,12 +81,20 @@ var rules = map[string]rule{
 		rank: 3, ours: []string{"inbox"}, foreign: []string{"github.com/jackc/pgx/v5"},
 		why: "the SQL of the marks, in transactions that applications open",
 	},
+	"inbox/mongo": {
+		rank: 3, ours: []string{"inbox"}, foreign: []string{"go.mongodb.org/mongo-driver/v2"},
+		why: "the commands of the marks, in transactions that applications open",
+	},
 	"stage": {
 		rank: 4, ours: []string{"hlc"}, foreign: []string{"github.com/google/uuid", "go.opentelemetry.io/otel"},
 		why: "a library for applications: what it imports, they import; of OpenTelemetry only what reads a span's context",
 	},
 	"stage/postgres": {
 		rank: 5, ours: []string{"event", "hlc", "stage"}, foreign: []string{"github.com/google/uuid", "github.com/jackc/pgx/v5"},
+		why: "a library for applications that writes in their transaction; of event only the errors, and nothing of the relay",
+	},
+	"stage/mongo": {
+		rank: 5, ours: []string{"event", "hlc", "stage"}, foreign: []string{"github.com/google/uuid", "go.mongodb.org/mongo-driver/v2"},
 		why: "a library for applications that writes in their transaction; of event only the errors, and nothing of the relay",
 	},
 	"relay": {
