@@ -3,6 +3,7 @@ package config
 import (
 	"github.com/walrelay/walrelay/mongostream"
 	"github.com/walrelay/walrelay/mongostream/bsonjson"
+	"github.com/walrelay/walrelay/outbox/mongo"
 	"github.com/walrelay/walrelay/slot"
 )
 
@@ -59,4 +60,28 @@ func (m *Mongo) format() bsonjson.Options {
 			"java": bsonjson.LegacyJava, "csharp": bsonjson.LegacyCSharp, "python": bsonjson.LegacyPython,
 		}[m.LegacyUUID],
 	}
+}
+
+// CollectionOptions are the options of package outbox/mongo for one source, but for
+// Client and Classify, which are the caller's. The error is nil for every Mongo source of a
+// loaded configuration.
+func (c *Config) CollectionOptions(source string) (mongo.Options, error) {
+	s, schema, err := c.source(source)
+	if err != nil {
+		return mongo.Options{}, err
+	}
+	m := &s.Mongo
+	return mongo.Options{
+		Source:       source,
+		Owner:        c.Name + "/" + source,
+		Database:     m.Database,
+		Collection:   m.Collection,
+		Schema:       schema,
+		Extra:        s.extraColumns(),
+		AfterPublish: mongo.AfterPublish(s.AfterPublish),
+		Claim:        mongo.ClaimMode(s.Poll.Claim),
+		MissingHLC:   mongo.MissingHLC(m.MissingHLC),
+		Bookkeeping:  m.Bookkeeping,
+		ParkedBudget: s.ParkedBudget,
+	}, nil
 }
