@@ -1,7 +1,6 @@
 package mongostream
 
 import (
-	"context"
 	"slices"
 	"testing"
 
@@ -40,32 +39,5 @@ func TestInsertsComeInTheirOrderAndOnlyThey(t *testing.T) {
 	again := h.open()
 	if got := ids(again.events(1)); got[0] != "5" {
 		t.Fatal(got)
-	}
-}
-
-// R-TXN-ID of the reference: the outbox document is deleted in the transaction that inserted it.
-func TestInsertAndDeleteInOneTransactionIsDelivered(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t, mongoserver.Shared(t))
-	h.insert(0) // collections are not made in transactions on every version
-	h.begin()
-	w := h.open()
-	h.transaction(func(ctx context.Context) error {
-		for n := 1; n <= 5; n++ {
-			if _, err := h.outbox.InsertOne(ctx, row(n)); err != nil {
-				return err
-			}
-		}
-		_, err := h.outbox.DeleteMany(ctx, bson.D{{Key: "event_id", Value: bson.D{{Key: "$in", Value: bson.A{"2", "5"}}}}})
-		return err
-	})
-	got := w.events(5)
-	if !slices.Equal(ids(got), numbers(1, 5)) {
-		t.Fatal(ids(got))
-	}
-	for i, e := range got {
-		if e.ordinal != uint32(i) {
-			t.Errorf("event %d has the ordinal %d", i, e.ordinal)
-		}
 	}
 }
