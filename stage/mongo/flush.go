@@ -53,11 +53,14 @@ func (x *Outbox) Flush(ctx context.Context, b *stage.Buffer) (Result, error) {
 	return res, nil
 }
 
-// batch is what one flush writes; the slices run beside each other.
+// batch is what one flush writes.
 type batch struct {
-	events []stage.Staged
-	ids    []bson.ObjectID
-	docs   []bson.Raw
+	events []stage.Staged // all that were staged
+	// What is left of them when those that are there are taken out; the slices run
+	// beside each other.
+	left []stage.Staged
+	ids  []bson.ObjectID
+	docs []bson.Raw
 }
 
 // documents are complete before the database is asked anything, since an error of its
@@ -75,7 +78,7 @@ func (x *Outbox) documents(events []stage.Staged) (*batch, error) {
 		if err != nil {
 			return nil, fmt.Errorf("event of type %q for route %q: %w", events[i].Type, events[i].Route, err)
 		}
-		b.ids, b.docs = append(b.ids, f._id), append(b.docs, doc)
+		b.left, b.ids, b.docs = append(b.left, events[i]), append(b.ids, f._id), append(b.docs, doc)
 	}
 	return b, nil
 }
@@ -102,27 +105,27 @@ func (x *Outbox) write(ctx context.Context, b *batch) (ignored []stage.Staged, e
 // writeAlone is the flush outside of a transaction. The mark comes first: one that
 // covers nothing does no harm, an event that no mark covers does.
 func (x *Outbox) writeAlone(ctx context.Context, b *batch) (ignored []stage.Staged, err error) {
-	last := b.events
 	if err := x.mark(ctx, b); err != nil {
 		return nil, err
 	}
 	if ignored, err = x.leaveOut(ctx, b); err != nil {
 		return nil, err
 	}
+	late, err := x.insertAlone(ctx, b)
+	return append(ignored, late...), err
+}
+
+// insertAlone goes on behind a document that somebody was quicker with since we looked.
+func (x *Outbox) insertAlone(ctx context.Context, b *batch) (ignored []stage.Staged, err error) {
 	for len(b.docs) > 0 {
 		_, err := x.coll.InsertMany(ctx, b.docs, options.InsertMany().SetOrdered(true))
 		at, repeated := repeatedAt(err)
-		if err != nil && !repeated {
-			return nil, err
-		}
 		if !repeated {
-			break
+			return ignored, err
 		}
-		// Somebody was quicker since we looked.
-		ignored = append(ignored, b.events[at])
-		b.events, b.ids, b.docs = b.events[at+1:], b.ids[at+1:], b.docs[at+1:]
+		ignored = append(ignored, b.left[at])
+		b.left, b.ids, b.docs = b.left[at+1:], b.ids[at+1:], b.docs[at+1:]
 	}
-	b.events = last
 	return ignored, nil
 }
 

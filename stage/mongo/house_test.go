@@ -12,6 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 
 	"github.com/walrelay/walrelay/hlc"
 	"github.com/walrelay/walrelay/stage"
@@ -74,6 +75,15 @@ func (w *work) rollback() {
 func (h *house) transact(f func(ctx context.Context) error) error {
 	return h.db.Client().UseSession(context.Background(), func(ctx context.Context) error {
 		_, err := mongo.SessionFromContext(ctx).WithTransaction(ctx, func(ctx context.Context) (any, error) { return nil, f(ctx) })
+		return err
+	})
+}
+
+// transactPrimary is transact for a client that reads elsewhere.
+func (h *house) transactPrimary(f func(ctx context.Context) error) error {
+	return h.db.Client().UseSession(context.Background(), func(ctx context.Context) error {
+		_, err := mongo.SessionFromContext(ctx).WithTransaction(ctx, func(ctx context.Context) (any, error) { return nil, f(ctx) },
+			options.Transaction().SetReadPreference(readpref.Primary()))
 		return err
 	})
 }

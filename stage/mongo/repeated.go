@@ -25,17 +25,17 @@ func (x *Outbox) leaveOut(ctx context.Context, b *batch) (ignored []stage.Staged
 		return nil, err
 	}
 	kept := 0
-	for i := range b.events {
-		if n := nameOf(&b.events[i]); there[n] {
-			ignored = append(ignored, b.events[i])
+	for i, e := range b.left {
+		n := nameOf(&e)
+		if there[n] {
+			ignored = append(ignored, e)
 			continue
-		} else {
-			there[n] = true
 		}
-		b.ids[kept], b.docs[kept] = b.ids[i], b.docs[i]
+		there[n] = true
+		b.left[kept], b.ids[kept], b.docs[kept] = e, b.ids[i], b.docs[i]
 		kept++
 	}
-	b.ids, b.docs = b.ids[:kept], b.docs[:kept]
+	b.left, b.ids, b.docs = b.left[:kept], b.ids[:kept], b.docs[:kept]
 	return ignored, nil
 }
 
@@ -49,12 +49,12 @@ func (x *Outbox) there(ctx context.Context, events []stage.Staged) (map[name]boo
 		}
 		byRoute[n.route] = append(byRoute[n.route], n.id)
 	}
-	var any bson.A
+	var either bson.A
 	for _, route := range routes {
-		any = append(any, bson.D{{Key: "outbox_route", Value: route}, {Key: "event_id", Value: bson.D{{Key: "$in", Value: byRoute[route]}}}})
+		either = append(either, bson.D{{Key: "outbox_route", Value: route}, {Key: "event_id", Value: bson.D{{Key: "$in", Value: byRoute[route]}}}})
 	}
 	there := make(map[name]bool, len(events))
-	cursor, err := x.coll.Find(ctx, bson.D{{Key: "$or", Value: any}},
+	cursor, err := x.coll.Find(ctx, bson.D{{Key: "$or", Value: either}},
 		options.Find().SetProjection(bson.D{{Key: "_id", Value: 0}, {Key: "outbox_route", Value: 1}, {Key: "event_id", Value: 1}}))
 	if err != nil {
 		return nil, err
