@@ -1,0 +1,105 @@
+package mongostream
+
+import (
+	"context"
+	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+)
+
+// privileges are what the user of the connection may do, as the server itself lists it; nobody needs
+// a right to ask for their own.
+type privileges struct {
+	// user is empty where nobody is logged in: then either the server asks nobody to, or
+	// everything will be refused.
+	user string
+	list []privilege
+}
+
+type privilege struct {
+	Resource struct {
+		DB         *string `bson:"db"`
+		Collection *string `bson:"collection"`
+		Cluster    bool    `bson:"cluster"`
+		Any        bool    `bson:"anyResource"`
+	} `bson:"resource"`
+	Actions []string `bson:"actions"`
+}
+
+func readPrivileges(ctx context.Context, client *mongo.Client) (p privileges, err error) {
+	var status struct {
+		Auth struct {
+			Users []struct {
+				User string `bson:"user"`
+			} `bson:"authenticatedUsers"`
+			Privileges []privilege `bson:"authenticatedUserPrivileges"`
+		} `bson:"authInfo"`
+	}
+	err = client.Database("admin").RunCommand(ctx, bson.D{{Key: "connectionStatus", Value: 1}, {Key: "showPrivileges", Value: true}}).Decode(&status)
+	if err != nil {
+		return p, Classify(err, "asking for the user's rights")
+	}
+	for _, u := range status.Auth.Users {
+		p.user = u.User
+	}
+	p.list = status.Auth.Privileges
+	return p, nil
+}
+
+// on reports whether the action is allowed on the collection; an empty one stands for the database.
+func (p *privileges) on(database, collection, action string) bool {
+	return p.user == "" || slices.ContainsFunc(p.list, func(v privilege) bool {
+		r := v.Resource
+		// An empty name stands for all of them, but for the server's own collections.
+		covers := r.DB != nil && (*r.DB == database || *r.DB == "") && r.Collection != nil && (*r.Collection == collection || *r.Collection == "")
+		return (r.Any || covers) && slices.Contains(v.Actions, action)
+	})
+}
+
+// inCluster reports whether the action is allowed on the cluster.
+func (p *privileges) inCluster(action string) bool {
+	return p.user == "" || slices.ContainsFunc(p.list, func(v privilege) bool {
+		return (v.Resource.Cluster || v.Resource.Any) && slices.Contains(v.Actions, action)
+	})
+}
+
+// lacking are the actions of the list that are not allowed on the collection.
+func (p *privileges) lacking(database, collection string, actions []string) (missing []string) {
+	for _, a := range actions {
+		if !p.on(database, collection, a) {
+			missing = append(missing, a)
+		}
+	}
+	return missing
+}
+
+// outboxActions are what the relay does to the outbox collection.
+func (o *Options) outboxActions() []string {
+	actions := []string{"find"}
+	if !o.polls() {
+		actions = append(actions, "changeStream")
+	}
+	if o.writesRows() {
+		actions = append(actions, "update")
+	}
+	if o.WriteBack == DeleteRows || o.Retains {
+		actions = append(actions, "remove")
+	}
+	return actions
+}
+
+// bookActions are what it does to its own.
+func (o *Options) bookActions() []string { return []string{"find", "insert", "update", "remove"} }
+
+// books are walrelay's own collections.
+func (o *Options) books() []string {
+	if !o.keepsBooks() {
+		return nil
+	}
+	names := []string{o.ParkedCollection(), o.LeasesCollection()}
+	if o.writesRecord() {
+		names = append(names, o.SourcesCollection())
+	}
+	return names
+}
