@@ -53,7 +53,7 @@ type settings struct {
 }
 
 func main() {
-	for variable, be := range map[string]func(url string, args []string) error{rawURL: drainRaw, sqlURL: workOff} {
+	for variable, be := range map[string]func(url string, args []string) error{rawURL: drainRaw, sqlURL: workOff, mongoRawURL: drainChanges} {
 		if url := os.Getenv(variable); url != "" {
 			if err := be(url, os.Args[1:]); err != nil {
 				fmt.Fprintln(os.Stderr, err)
@@ -134,6 +134,8 @@ func measure(t *crew, set settings) []result {
 			results = append(results, site.ordered(t)...)
 		case "claim":
 			results = append(results, site.claims(t)...)
+		case "mongo":
+			results = append(results, site.mongoDrains(t)...)
 		default:
 			w, known := workloads[name]
 			if !known {

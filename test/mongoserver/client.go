@@ -125,3 +125,11 @@ func (s *Server) NewDatabase(t testing.TB) string {
 	}
 	return name
 }
+
+// PID is the process id of the node, 0 when it has ended.
+func (s *Server) PID(i int) int {
+	if p := s.nodes[i].running(); p != nil {
+		return p.PID()
+	}
+	return 0
+}
