@@ -6,6 +6,7 @@ import (
 	driver "go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/walrelay/walrelay/event"
+	"github.com/walrelay/walrelay/mongostream/bsonjson"
 )
 
 // AfterPublish says what happens to a row once its event is published.
@@ -52,7 +53,11 @@ type Options struct {
 	Database, Collection string
 	Schema               event.Schema
 	// Extra are fields that are carried besides the mapped ones, for additional headers.
-	Extra        []string
+	Extra []string
+	// Format is how payloads are written that are documents or arrays.
+	Format bsonjson.Options
+	// MaxPayload is the largest payload that is taken, in bytes of BSON; a larger one is elided. Zero: any.
+	MaxPayload   int64
 	AfterPublish AfterPublish
 	Claim        ClaimMode
 	MissingHLC   MissingHLC

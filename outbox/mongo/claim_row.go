@@ -1,0 +1,79 @@
+package mongo
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"slices"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	driver "go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/walrelay/walrelay/event"
+	"github.com/walrelay/walrelay/outbox"
+)
+
+// mostTries is how often a claim looks again whose rows somebody else took in the moment
+// between its look and its write. Each time somebody got rows; who is so unlucky may as well come back.
+const mostTries = 16
+
+// claimRows takes rows in three commands: it looks for the first that are free, writes a token of its own
+// into those that are free still (each document is tested and written at once, so each has one taker),
+// and reads back those that have the token.
+//
+// Where the answer to the write is lost nothing is known, not even whether the write has ended: the
+// claim fails, and the rows are found by the time at which they were claimed ([outbox.Reclaim]).
+func (t *Table) claimRows(ctx context.Context, c *driver.Collection, req *outbox.Request, claim *outbox.Claim) error {
+	for range mostTries {
+		free, err := t.l.find(ctx, c, t.l.stretches(req), req.Limit, t.l.fields())
+		if err != nil || len(free) == 0 {
+			return err
+		}
+		ids := make(bson.A, len(free))
+		for i := range free {
+			ids[i] = free[i].doc.Lookup(fieldID)
+		}
+		token := newToken()
+		guard := append(bson.D{in(fieldID, ids)}, t.l.isPending()...)
+		taken, err := c.UpdateMany(ctx, append(guard, is("$expr", t.l.isDue())), bson.D{
+			is("$set", bson.D{is(t.l.column(event.Status), processing), is(fieldClaimToken, token)}),
+			is("$currentDate", bson.D{is(fieldProcessingAt, true)}),
+		}, options.UpdateMany().SetHint(byID))
+		switch {
+		case err != nil:
+			return err
+		case taken.ModifiedCount > 0:
+			return t.readClaim(ctx, c, ids, token, claim)
+		case req.Only != nil:
+			return nil
+		}
+	}
+	return nil
+}
+
+// newToken is the name of a claim: as long as those that the application's own poller writes.
+func newToken() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return hex.EncodeToString(b[:])
+}
+
+// readClaim reads the rows that have the token, by their ids.
+func (t *Table) readClaim(ctx context.Context, c *driver.Collection, ids bson.A, token string, claim *outbox.Claim) error {
+	mine := bson.D{in(fieldID, ids), is(fieldClaimToken, token), is(t.l.column(event.Status), processing)}
+	rows, err := t.l.find(ctx, safely(c), []stretch{{filter: mine, hint: byID}}, len(ids), nil)
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	var first time.Time // the clock of the server ticks while it writes
+	for i := range rows {
+		if at, ok := rows[i].doc.Lookup(fieldProcessingAt).TimeOK(); ok && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	claim.Fence = fenceOf(first, token)
+	claim.Rows, err = t.rows(slices.Grow(claim.Rows, len(rows)), rows)
+	return err
+}

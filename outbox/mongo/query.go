@@ -1,0 +1,120 @@
+package mongo
+
+import (
+	"context"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	driver "go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/walrelay/walrelay/outbox"
+)
+
+// stretch is a part of the claim index whose rows come in the order of the table, so that
+// nothing has to be sorted to find the first of them.
+type stretch struct {
+	filter bson.D
+	sort   bson.D // nil: as they come
+	hint   any
+}
+
+// stretches are those that hold all rows which are pending and due. In the index the due time stands
+// before the order of the table: with both kinds of due rows in one query ($or) the server
+// would sort all of them. Those that have a due time come in its order; they are few as a rule.
+func (l *layout) stretches(req *outbox.Request) []stretch {
+	more := l.wanted(req)
+	if req.Only != nil {
+		d := l.isPending()
+		if l.states() {
+			d = append(d, is("$expr", l.isDue()))
+		}
+		return []stretch{{filter: and(d, more), hint: byID}}
+	}
+	order := ascending(l.order())
+	if !l.states() {
+		return []stretch{{filter: and(l.isPending(), more), sort: order, hint: l.hint("", l.claimKeys()...)}}
+	}
+	hint, due := l.hint(pending, l.claimKeys()...), l.claimKeys()[1]
+	var all []stretch
+	for _, stamp := range l.stamps() {
+		all = append(all, stretch{and(append(append(l.isPending(), is(due, nil)), stamp...), more), order, hint})
+	}
+	return append(all, stretch{
+		and(append(l.isPending(), is(due, op("$type", "date")), is("$expr", l.isDue())), more),
+		append(ascending([]string{due}), order...), hint,
+	})
+}
+
+// stamps cut a stretch in two where rows without a stamp shall come last: MongoDB sorts them first.
+func (l *layout) stamps() []bson.D {
+	if !l.hlcLast {
+		return []bson.D{nil}
+	}
+	stamp := l.order()[0]
+	return []bson.D{{is(stamp, op("$ne", nil))}, {is(stamp, nil)}}
+}
+
+func ascending(names []string) bson.D {
+	by := make(bson.D, len(names))
+	for i, name := range names {
+		by[i] = is(name, 1)
+	}
+	return by
+}
+
+// fields is the projection to _id, the order and these fields.
+func (l *layout) fields(more ...string) bson.D {
+	d := bson.D{is(fieldID, 1)}
+	seen := map[string]bool{fieldID: true, "": true}
+	for _, name := range append(l.order(), more...) {
+		if !seen[name] {
+			d, seen[name] = append(d, is(name, 1)), true
+		}
+	}
+	return d
+}
+
+// find gives the first rows of the stretches together, in the order of the table, at most limit. only is a
+// projection that has the fields of the order; nil: whole rows.
+func (l *layout) find(ctx context.Context, c *driver.Collection, parts []stretch, limit int, only bson.D) ([]found, error) {
+	var rows []found
+	for _, p := range parts {
+		o := options.Find().SetLimit(int64(limit)).SetBatchSize(int32(min(limit, mostAtOnce)))
+		if p.sort != nil {
+			o.SetSort(p.sort)
+		}
+		if p.hint != nil {
+			o.SetHint(p.hint)
+		}
+		if only != nil {
+			o.SetProjection(only)
+		}
+		cursor, err := c.Find(ctx, p.filter, o)
+		if err != nil {
+			return nil, err
+		}
+		err = each(ctx, cursor, func(doc bson.Raw) error {
+			rows = append(rows, l.placed(doc))
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return l.sorted(rows, limit), nil
+}
+
+// mostAtOnce bounds what a server is asked for in one answer.
+const mostAtOnce = 100_000
+
+// each calls f for each document of the cursor, and closes it. Their bytes are the receiver's to
+// keep: the driver reads every answer into new memory.
+func each(ctx context.Context, cursor *driver.Cursor, f func(doc bson.Raw) error) error {
+	defer cursor.Close(context.WithoutCancel(ctx))
+	for cursor.Next(ctx) {
+		if err := f(cursor.Current); err != nil {
+			return err
+		}
+	}
+	return cursor.Err()
+}
