@@ -73,6 +73,10 @@ var rules = map[string]rule{
 		rank: 5, ours: []string{"event", "outbox"}, foreign: []string{"github.com/jackc/pgx/v5"},
 		why: "the SQL of the table; how to connect and what an error means is given in",
 	},
+	"outbox/mongo": {
+		rank: 5, ours: []string{"event", "outbox", "mongostream/bsonjson", "mongostream/document"}, foreign: []string{"go.mongodb.org/mongo-driver/v2"},
+		why: "the commands of the table; how to connect and what an error means is given in; a claimed document makes the same event as a streamed one",
+	},
 	"inbox": {
 		rank: 2, ours: []string{"hlc"}, foreign: []string{"github.com/google/uuid", "go.opentelemetry.io/otel/propagation"},
 		why: "applications that read events import it: no client of a broker, no driver, no logger; propagation is how a trace goes on",
