@@ -20,11 +20,7 @@ type Retention = inbox.Retention
 func (in *Inbox) Forget(ctx context.Context, r Retention) (int64, error) {
 	return inbox.Forget(in.Inbox, r, func(keep time.Duration, most int) (int64, error) {
 		// MongoDB deletes one or all: so the oldest are found first, and deleted by _id.
-		old := bson.D{{Key: "$expr", Value: bson.D{{Key: "$lt", Value: bson.A{
-			"$processed_at", bson.D{{Key: "$subtract", Value: bson.A{"$$NOW", keep.Milliseconds()}}},
-		}}}}}
-		filter := bson.D{{Key: "inbox_route", Value: in.Route()}, {Key: "processed_at", Value: bson.D{{Key: "$type", Value: "date"}}}}
-		cursor, err := in.marks.Find(ctx, append(filter, old...),
+		cursor, err := in.marks.Find(ctx, oldMarks(in.Route(), keep),
 			options.Find().SetProjection(bson.D{{Key: "_id", Value: 1}}).SetSort(bson.D{{Key: "processed_at", Value: 1}}).SetLimit(int64(most)))
 		if err != nil {
 			return 0, err
@@ -44,4 +40,15 @@ func (in *Inbox) Forget(ctx context.Context, r Retention) (int64, error) {
 		}
 		return res.DeletedCount, nil
 	})
+}
+
+// oldMarks are those of a route that are older than keep by the server's clock. A mark
+// without a date has no age, and stays.
+func oldMarks(route string, keep time.Duration) bson.D {
+	limit := bson.D{{Key: "$subtract", Value: bson.A{"$$NOW", keep.Milliseconds()}}}
+	return bson.D{
+		{Key: "inbox_route", Value: route},
+		{Key: "processed_at", Value: bson.D{{Key: "$type", Value: "date"}}},
+		{Key: "$expr", Value: bson.D{{Key: "$lt", Value: bson.A{"$processed_at", limit}}}},
+	}
 }
