@@ -27,7 +27,7 @@
 // (batches of 1000) and with walrelay, whose position is put back before each drain; in mongo poll
 // the collection is worked off, by walrelay and by a bare loop of the same commands into nothing.
 // There the clock begins when the stream is opened, or when the program connects, as the server sees it; commits wait
-// for the disk.
+// for the disk. The case json writes payloads of BSON as JSON, without any server.
 //
 // Settings are the environment variables BENCH_ROWS (1000000), BENCH_POLL_ROWS
 // (300000, of poll and marks), BENCH_CLAIM_ROWS (1000000, the most pending rows of
@@ -142,12 +142,14 @@ func measure(t *crew, set settings) []result {
 			results = append(results, site.claims(t)...)
 		case "mongo":
 			results = append(results, site.mongoDrains(t)...)
+		case "json":
+			results = append(results, site.toJSON(t)...)
 		case "mongo poll", "mongo poll row", "mongo poll lease", "mongo poll delete":
 			results = append(results, site.mongoPolls(t, name)...)
 		default:
 			w, known := workloads[name]
 			if !known {
-				t.Fatalf("BENCH_CASES names %q, want jsonb, text, messages, latency, poll, poll row, poll lease, poll delete, marks, claim, order, mongo or mongo poll", name)
+				t.Fatalf("BENCH_CASES names %q, want jsonb, text, messages, latency, poll, poll row, poll lease, poll delete, marks, claim, order, json, mongo or mongo poll", name)
 			}
 			results = append(results, site.drains(t, w)...)
 		}
