@@ -58,6 +58,18 @@ func (h *house) record() *Record {
 	return r
 }
 
+// until asks until a condition holds.
+func (h *house) until(what string, met func() bool) {
+	h.t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); !met(); <-tick.C {
+		if time.Now().After(deadline) {
+			h.t.Fatalf("never: %s", what)
+		}
+	}
+}
+
 // row is an outbox document whose event id and payload are its number.
 func row(n int) bson.D {
 	return bson.D{
