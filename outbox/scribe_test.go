@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -179,5 +180,36 @@ func TestWaitPassedNudgesAnIdleLog(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = r.Close(t.Context())
+	})
+}
+
+// forgetful is a log that remembers a position later than it is told.
+type forgetful struct {
+	*scriptedLog
+	remembered atomic.Bool
+}
+
+func (l *forgetful) Remembered(event.Position) bool { return l.remembered.Load() }
+
+// Otherwise a crash would have the log bring again what the sweep deleted.
+func TestSweepWaitsUntilTheLogRemembersWhereItIs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		log := &forgetful{scriptedLog: &scriptedLog{batches: make(chan *event.Batch)}}
+		s := NewScribe(log, nil, nil, NewGate(), ScribeOptions{}, ScribeObserver{})
+		s.Confirm(event.AtLSN(500))
+		done := make(chan error, 1)
+		go func() { done <- s.WaitPassed(t.Context(), event.AtLSN(500)) }()
+		time.Sleep(time.Minute)
+		select {
+		case err := <-done:
+			t.Fatalf("it waited no longer than for the log to be told: %v", err)
+		default:
+		}
+		log.remembered.Store(true)
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		_ = s.Close(t.Context())
 	})
 }
