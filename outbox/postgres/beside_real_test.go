@@ -67,41 +67,6 @@ func TestClaimersBesideEachOtherTakeEachRowOnce(t *testing.T) {
 	})
 }
 
-func TestMarksAndOutcomesInAnyOrderNeverDeadlock(t *testing.T) {
-	t.Parallel()
-	everyVersion(t, func(t *testing.T, srv *pgserver.Server) {
-		h := newHouse(t, srv, event.Forze, forzeTable, nil)
-		const rows = 400
-		h.insert(1, rows, 10)
-		var wg sync.WaitGroup
-		marked := make([]outbox.Marked, 4)
-		for w := range marked {
-			wg.Go(func() {
-				marks := make([]outbox.Mark, rows)
-				for i := range marks {
-					n := i + 1
-					if w%2 == 1 {
-						n = rows - i
-					}
-					marks[i].ID = id(n)
-				}
-				for range 5 {
-					m, err := h.Mark(h.ctx(), marks)
-					if err != nil {
-						t.Errorf("mark: %v", err)
-						return
-					}
-					marked[w].Pending += m.Pending
-				}
-			})
-		}
-		wg.Wait()
-		if n := marked[0].Pending + marked[1].Pending + marked[2].Pending + marked[3].Pending; n != rows {
-			t.Fatalf("%d of %d rows were marked", n, rows)
-		}
-	})
-}
-
 func TestAnEmptyClaimMeansThatNothingIsFree(t *testing.T) {
 	t.Parallel()
 	everyVersion(t, func(t *testing.T, srv *pgserver.Server) {

@@ -40,19 +40,3 @@ func TestRowsOfAnotherRouteOrWithADueTimeAreNeverPassedOver(t *testing.T) {
 		}
 	})
 }
-
-func TestADeleteThatMissesARowSaysWhich(t *testing.T) {
-	t.Parallel()
-	everyVersion(t, func(t *testing.T, srv *pgserver.Server) {
-		h := newHouse(t, srv, event.Forze, forzeTable, func(o *Options) { o.Claim, o.AfterPublish = ClaimLease, Delete })
-		h.insert(1, 5, 5)
-		h.exec(`update public.outbox set status = 'failed' where id = $1::uuid`, id(3))
-		lost := h.settle(outbox.Outcome{ID: id(1)}, outbox.Outcome{ID: id(3)}, outbox.Outcome{ID: id(5)})
-		if len(lost) != 1 || lost[0] != 1 {
-			t.Fatalf("lost are %v, want the second", lost)
-		}
-		if left := h.ask(`select string_agg(id::text, ' ' order by id) from public.outbox`); left != id(2)+" "+id(3)+" "+id(4) {
-			t.Fatalf("left are %s", left)
-		}
-	})
-}

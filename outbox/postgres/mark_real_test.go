@@ -1,39 +1,12 @@
 package postgres
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/walrelay/walrelay/event"
 	"github.com/walrelay/walrelay/outbox"
 	"github.com/walrelay/walrelay/test/pgserver"
 )
-
-func TestMarkWritesPendingAndForeignRowsAndLeavesTheOthersAlone(t *testing.T) {
-	t.Parallel()
-	everyVersion(t, func(t *testing.T, srv *pgserver.Server) {
-		h := newHouse(t, srv, event.Forze, forzeTable, nil)
-		h.insert(1, 6, 10)
-		h.exec(`update public.outbox set status = 'processing', processing_at = now(), attempts = 1, last_error = 'old' where hlc = 2;
- update public.outbox set status = 'failed', last_error = 'why' where hlc = 3;
- update public.outbox set status = 'published', published_at = '2026-01-01' where hlc = 4`)
-		m := h.mark(
-			outbox.Mark{ID: id(6), Error: "dead\x00 letter \xff"}, outbox.Mark{ID: id(1)}, outbox.Mark{ID: id(2)}, outbox.Mark{ID: id(3)},
-			outbox.Mark{ID: id(4)}, outbox.Mark{ID: id(99), Xid: 3}, outbox.Mark{ID: id(98)}, outbox.Mark{ID: id(1)})
-		if want := (outbox.Marked{Pending: 2, Foreign: 1, Settled: 3, Absent: 2}); fmt.Sprint(m) != fmt.Sprint(want) {
-			t.Fatalf("marked %+v, want %+v", m, want)
-		}
-		h.wantRow(1, "published attempts=0 published_at")
-		h.wantRow(2, "published attempts=1 published_at processing_at")
-		h.wantRow(3, "failed attempts=0 error=why")
-		h.wantRow(4, "published attempts=0 published_at")
-		h.wantRow(5, "pending attempts=0")
-		h.wantRow(6, "failed attempts=0 error=dead\\0 letter \uFFFD")
-		if at := h.ask(`select (published_at = '2026-01-01')::text from public.outbox where hlc = 4`); at != "true" {
-			t.Fatal("a published row was published again")
-		}
-	})
-}
 
 func TestMarkSaysNothingOfARowWhoseTransactionIsNotVisible(t *testing.T) {
 	t.Parallel()
@@ -59,37 +32,6 @@ func TestMarkSaysNothingOfARowWhoseTransactionIsNotVisible(t *testing.T) {
 			t.Fatalf("once it is visible: %+v", m)
 		}
 		h.wantRow(1, "published attempts=0 published_at")
-	})
-}
-
-func TestMarkDeletesWhereThatIsTheWayAndKeepsWhatFailed(t *testing.T) {
-	t.Parallel()
-	everyVersion(t, func(t *testing.T, srv *pgserver.Server) {
-		h := newHouse(t, srv, event.Forze, forzeTable, func(o *Options) { o.AfterPublish = Delete })
-		h.insert(1, 3, 10)
-		m := h.mark(outbox.Mark{ID: id(1)}, outbox.Mark{ID: id(2), Error: "no"}, outbox.Mark{ID: id(1)})
-		if m.Pending != 2 || m.Settled != 1 {
-			t.Fatalf("marked %+v", m)
-		}
-		if got := h.ask(`select string_agg(hlc || status || coalesce(last_error, ''), ' ' order by hlc) from public.outbox`); got != "2failedno 3pending" {
-			t.Fatalf("left %s", got)
-		}
-		if m := h.mark(outbox.Mark{ID: id(1)}); m.Absent != 1 {
-			t.Fatalf("marked again %+v", m)
-		}
-	})
-}
-
-func TestLookUpNamesWhatIsThereAndNotPending(t *testing.T) {
-	t.Parallel()
-	everyVersion(t, func(t *testing.T, srv *pgserver.Server) {
-		h := newHouse(t, srv, event.Forze, forzeTable, nil)
-		h.insert(1, 4, 10)
-		h.exec(`update public.outbox set status = (array['pending', 'processing', 'published', 'failed'])[hlc]`)
-		done, err := h.LookUp(h.ctx(), ids(1, 9))
-		if err != nil || len(done) != 3 || !done[id(2)] || !done[id(3)] || !done[id(4)] {
-			t.Fatalf("%v, %v", done, err)
-		}
 	})
 }
 

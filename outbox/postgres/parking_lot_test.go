@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -91,17 +90,6 @@ func (l *lot) wantEntries(want string) {
 	}
 }
 
-func (l *lot) wantHeld(want ...outbox.HeldKey) {
-	l.t.Helper()
-	got, err := l.k.Held(l.ctx())
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	if len(got) != len(want) || len(want) > 0 && !reflect.DeepEqual(got, want) {
-		l.t.Fatalf("held %+v, want %+v", got, want)
-	}
-}
-
 // whole are the event ids of Whole, and the ids of the entries.
 func (l *lot) whole() (names string, ids []int64) {
 	l.t.Helper()
@@ -129,11 +117,6 @@ func (l *lot) find(eventID string) int64 {
 func (l *lot) retry(want int, events ...string) {
 	l.t.Helper()
 	l.operate("retried", l.k.Retry, want, events)
-}
-
-func (l *lot) drop(want int, events ...string) {
-	l.t.Helper()
-	l.operate("dropped", l.k.Drop, want, events)
 }
 
 // operate runs an operator's command on the entries of some events.
