@@ -21,6 +21,7 @@ func TestClaimTakesRowsInTableOrderAndWritesOnlyTheClaim(t *testing.T) {
 		h.insert(1, 10, 10)
 		h.set(bson.D{is("available_at", time.Now().Add(-time.Minute)), is("attempts", 2), is("last_error", "x")}, 4)
 		h.set(bson.D{is("available_at", time.Now().Add(time.Hour))}, 2)
+		h.set(bson.D{is("available_at", "no date, which is for the reader to refuse")}, 9)
 		h.set(bson.D{is("hlc", nil)}, 1)
 		h.set(bson.D{is("status", failed)}, 3)
 		order := []string{id(1), id(4), id(5), id(6), id(7), id(8), id(9), id(10)}
@@ -128,7 +129,7 @@ func TestHeldKeysArePassedOverExceptTheirHeadsAndLooseRoutes(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []ClaimMode{ClaimRow, ClaimLease} {
 		h := newHouse(t, mongoserver.Shared(t), event.Forze, func(o *Options) { o.Claim = mode })
-		h.insert(1, 14, 3) // k1: 1 4 7, k2: 2 5 8, k0: 3 6 9; route<n%3> goes along
+		h.insert(1, 17, 3) // k1: 1 4 7, k2: 2 5 8, k0: 3 6 9; route<n%3> goes along
 		h.set(bson.D{is("ordering_key", `k"1\`)}, 1, 4, 7)
 		h.set(bson.D{is("outbox_route", "loose")}, 8)
 		uuid := bson.Binary{Subtype: 4, Data: []byte("0123456789abcdef")}
@@ -137,7 +138,10 @@ func TestHeldKeysArePassedOverExceptTheirHeadsAndLooseRoutes(t *testing.T) {
 		h.set(bson.D{is("ordering_key", int32(7))}, 12)
 		h.set(bson.D{is("ordering_key", "")}, 13)
 		h.set(bson.D{is("ordering_key", nil)}, 14)
-		held := []string{`k"1\`, "k2", "30313233-3435-3637-3839-616263646566", id(10), "7", "00000000-0000-0000-0001-000000000014"}
+		h.set(bson.D{is("ordering_key", 2.5)}, 15)
+		h.set(bson.D{is("ordering_key", 12.0)}, 16)
+		h.set(bson.D{is("ordering_key", true)}, 17)
+		held := []string{`k"1\`, "k2", "30313233-3435-3637-3839-616263646566", id(10), "7", "2.5", "12", "true", "00000000-0000-0000-0001-000000000014"}
 		c := h.claim(outbox.Request{
 			Limit: 20, Held: held, Heads: []string{id(4), id(77), "nonsense"}, Loose: []string{"loose"}, Except: []string{id(6)},
 		})

@@ -54,7 +54,7 @@ func (t *Table) gauges(f *outbox.Figures) []gauge {
 	status, waiting := t.l.column(event.Status), t.l.hint(pending, claims...)
 	return []gauge{
 		{stretch{filter: bson.D{is(status, pending)}, hint: waiting}, &f.Pending},
-		{stretch{filter: bson.D{is(status, pending), is(claims[1], op("$type", "date")), is(fieldAttempts, op("$gt", 0))}, hint: waiting}, &f.Retrying},
+		{stretch{filter: bson.D{is(status, pending), is(claims[1], op("$ne", nil)), is(fieldAttempts, op("$gt", 0))}, hint: waiting}, &f.Retrying},
 		{stretch{filter: bson.D{is(status, processing)}, hint: t.l.hint(processing, fieldProcessingAt)}, &f.Processing},
 		{stretch{filter: bson.D{is(status, failed)}, hint: t.l.hint(failed, fieldCreatedAt)}, &f.Failed},
 	}
@@ -106,7 +106,7 @@ func (t *Table) fronts() []stretch {
 	hint, waiting := t.l.hint(pending, claims...), bson.D{is(t.l.column(event.Status), pending)}
 	return []stretch{
 		{append(waiting[:1:1], is(claims[1], nil)), by, hint},
-		{append(waiting[:1:1], is(claims[1], op("$type", "date"))), by, hint},
+		{append(waiting[:1:1], is(claims[1], op("$ne", nil))), by, hint},
 		{bson.D{is(t.l.column(event.Status), processing)}, nil, t.l.hint(processing, fieldProcessingAt)},
 	}
 }

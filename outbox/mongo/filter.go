@@ -121,9 +121,14 @@ func appendForms(forms bson.A, key string) bson.A {
 		if b, ok := parseUUID(key); ok {
 			forms = append(forms, bson.Binary{Subtype: bson.TypeBinaryUUID, Data: b})
 		}
-	case len(key) <= 20:
-		if n, err := strconv.ParseInt(key, 10, 64); err == nil && strconv.FormatInt(n, 10) == key {
-			forms = append(forms, n)
+	case key == "true" || key == "false":
+		forms = append(forms, key == "true")
+	case len(key) <= 24:
+		if f, err := strconv.ParseFloat(key, 64); err == nil {
+			forms = append(forms, f) // which is equal to the integer, too
+		}
+		if n, err := strconv.ParseInt(key, 10, 64); err == nil {
+			forms = append(forms, n) // and this is exact
 		}
 	}
 	return forms

@@ -20,7 +20,8 @@ type stretch struct {
 
 // stretches are those that hold all rows which are pending and due. In the index the due time stands
 // before the order of the table: with both kinds of due rows in one query ($or) the server
-// would sort all of them. Those that have a due time come in its order; they are few as a rule.
+// would sort all of them. Those that have a due time come in its order; they are few as a rule. What is
+// no date there is less than one, and so comes too: it is for the reader to refuse, not to be overlooked.
 func (l *layout) stretches(req *outbox.Request) []stretch {
 	more := l.wanted(req)
 	if req.Only != nil {
@@ -42,7 +43,7 @@ func (l *layout) stretches(req *outbox.Request) []stretch {
 	for _, stamp := range l.stamps() {
 		all = append(all, stretch{and(append(append(l.isPending(), is(due, nil)), stamp...), more), by, hint})
 	}
-	return append(all, stretch{and(append(l.isPending(), is(due, op("$type", "date")), is("$expr", l.isDue())), more), by, hint})
+	return append(all, stretch{and(append(l.isPending(), is(due, op("$ne", nil)), is("$expr", l.isDue())), more), by, hint})
 }
 
 // stamps cut a stretch in two where rows without a stamp shall come last: MongoDB sorts them first.

@@ -53,7 +53,7 @@ func (t *Table) Unfinished(ctx context.Context, shards outbox.Shards, limit int)
 	status, due := t.l.column(event.Status), t.l.column(event.AvailableAt)
 	parts := []stretch{
 		{filter: and(bson.D{is(status, processing)}, mine), hint: t.l.hint(processing, fieldProcessingAt)},
-		{filter: and(bson.D{is(status, pending), is(due, op("$type", "date")), is(fieldAttempts, op("$gt", 0))}, mine), hint: t.l.hint(pending, t.l.claimKeys()...)},
+		{filter: and(bson.D{is(status, pending), is(due, op("$ne", nil)), is(fieldAttempts, op("$gt", 0))}, mine), hint: t.l.hint(pending, t.l.claimKeys()...)},
 	}
 	// These are few, and the first of them are wanted whole: here the server may sort.
 	for i := range parts {
