@@ -43,7 +43,8 @@ func (d *Database) repeat(ctx context.Context, f func(ctx context.Context, db *d
 	if err != nil {
 		return err
 	}
-	db := client.Database(d.o.Database)
+	// Nothing that the client's URL says matters.
+	db := client.Database(d.o.Database, options.Database().SetReadPreference(readpref.Primary()).SetReadConcern(readconcern.Local()).SetWriteConcern(journaledMajority))
 	defer func() {
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 		defer cancel()
