@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	driver "go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/walrelay/walrelay/inbox"
 	"github.com/walrelay/walrelay/inbox/mongo"
@@ -81,4 +82,26 @@ func TestStepDownUnderAHandlerRunsItAgain(t *testing.T) {
 		is(t, "again "+eventID(n), inbox.Duplicate, got, err)
 	}
 	h.holds(20, 20)
+}
+
+// A consumer dies within its handler. Its transaction does not end with its connection,
+// but the server gives it up in time, and the record is then handled by another.
+func TestRecordOfADeadConsumerWaitsUntilTheServerGivesItsTransactionUp(t *testing.T) {
+	t.Parallel()
+	s := mongoserver.Start(t, mongoserver.Options{Params: map[string]string{"transactionLifetimeLimitSeconds": "2"}})
+	h := furnish(t, s.Client(t).Database("shop"))
+	dead, err := h.db.Client().StartSession() // never ended: as of a process that is no more
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := dead.StartTransaction(); err != nil {
+		t.Fatal(err)
+	}
+	in := h.inbox(inbox.Options{}, mongo.Options{})
+	if _, err := in.Handle(driver.NewSessionContext(t.Context(), dead), published(1, 1), h.pay); err != nil {
+		t.Fatal(err)
+	}
+	got, err := in.Process(t.Context(), published(1, 1), h.pay)
+	is(t, "the heir", inbox.Handled, got, err)
+	h.holds(1, 1)
 }

@@ -18,5 +18,7 @@
 //
 // A database transaction of MongoDB that meets another one does not wait, it fails. So
 // a consumer that has the same record as another runs its transaction again until the
-// other has ended (Options.Patience); its handler does not run meanwhile.
+// other has ended (Options.Patience); its handler does not run meanwhile. A consumer that
+// dies within its handler leaves a transaction that the server gives up after 60 to 90 s
+// by default (transactionLifetimeLimitSeconds): until then the record waits.
 package mongo

@@ -13,11 +13,12 @@ import (
 	"github.com/walrelay/walrelay/inbox"
 )
 
-// DefaultPatience is how long a server lets a transaction stay open, unless told
-// otherwise.
+// DefaultPatience outlasts a transaction whose process died, which the server gives up
+// after 60 to 90 s unless told otherwise.
 //
-// Source: MongoDB manual, parameter transactionLifetimeLimitSeconds.
-const DefaultPatience = time.Minute
+// Source: MongoDB, src/mongo/db/periodic_runner_job_abort_expired_transactions.cpp: it
+// looks each half of transactionLifetimeLimitSeconds.
+const DefaultPatience = 2 * time.Minute
 
 // Options of an inbox in MongoDB.
 type Options struct {

@@ -13,7 +13,7 @@ import (
 func BenchmarkTransactionsBesideEachOther(b *testing.B) {
 	h := newHouse(b, Options{})
 	for name, o := range map[string]Options{
-		"one document": {}, "striped 64": {Checkpoint: Checkpoint{Stripes: 64}}, "striped 1024": {Checkpoint: Checkpoint{Stripes: 1024}}, "no checkpoint": {NoCheckpoint: true},
+		"one document": {Checkpoint: one}, "striped 64": {}, "striped 1024": {Checkpoint: Checkpoint{Stripes: 1024}}, "no checkpoint": {NoCheckpoint: true},
 	} {
 		b.Run(name, func(b *testing.B) {
 			x := h.open(o)

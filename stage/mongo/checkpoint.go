@@ -3,7 +3,7 @@ package mongo
 import (
 	"context"
 	"fmt"
-	"hash/crc32"
+	"math/rand/v2"
 	"strconv"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -18,6 +18,9 @@ import (
 // DefaultNodeKey is the node key of applications that set none.
 const DefaultNodeKey = stage.DefaultNodeKey
 
+// DefaultStripes is over how many documents the marks of a node are spread.
+const DefaultStripes = 64
+
 // Checkpoint keeps the greatest stamp that was committed, so that no later process
 // issues a lower one (package hlc has the contract). Many nodes may share a
 // collection; its documents are {_id: node key, hlc: int64}.
@@ -26,9 +29,10 @@ type Checkpoint struct {
 	Collection string
 	// NodeKey names the document that this node raises; [DefaultNodeKey] unless given.
 	NodeKey string
-	// Stripes spreads the marks of a node over so many documents, picked by the
-	// session, so that transactions beside each other do not conflict at one document.
-	// They are node_key/0, node_key/1 and so on. 0 and 1 mean one, node_key itself.
+	// Stripes spreads the marks of a node over so many documents, one of which each flush
+	// picks by chance, so that transactions beside each other do not conflict at one
+	// document, and one that a dead process left open blocks nobody. They are node_key/0,
+	// node_key/1 and so on; [DefaultStripes] when 0. 1 means one, node_key itself.
 	Stripes int
 }
 
@@ -99,7 +103,7 @@ func (c Checkpoint) Advance(ctx context.Context, db *mongo.Database, mark hlc.St
 // mark stays.
 func (c Checkpoint) raise(ctx context.Context, db *mongo.Database, mark hlc.Stamp) error {
 	// The document is answered, since $max leaves a text or a date as it is, and is content.
-	doc, err := db.Collection(c.collection()).FindOneAndUpdate(ctx, bson.D{{Key: "_id", Value: c.key(ctx)}},
+	doc, err := db.Collection(c.collection()).FindOneAndUpdate(ctx, bson.D{{Key: "_id", Value: c.key()}},
 		bson.D{{Key: "$max", Value: bson.D{{Key: "hlc", Value: int64(mark)}}}},
 		options.FindOneAndUpdate().SetUpsert(true).SetReturnDocument(options.After)).Raw()
 	if err != nil {
@@ -109,21 +113,19 @@ func (c Checkpoint) raise(ctx context.Context, db *mongo.Database, mark hlc.Stam
 	return err
 }
 
-// key is the same for all of a session's transactions: a session has one at a time,
-// and a second flush in it never touches a second document.
-func (c Checkpoint) key(ctx context.Context) string {
-	key := c.NodeKey
+// key is picked anew for each attempt: one that was sent back goes elsewhere.
+func (c Checkpoint) key() string {
+	key, stripes := c.NodeKey, c.Stripes
 	if key == "" {
 		key = DefaultNodeKey
 	}
-	if c.Stripes <= 1 {
+	switch stripes {
+	case 0:
+		stripes = DefaultStripes
+	case 1:
 		return key
 	}
-	stripe := uint32(0)
-	if s := mongo.SessionFromContext(ctx); s != nil {
-		stripe = crc32.ChecksumIEEE(s.ID()) % uint32(c.Stripes)
-	}
-	return key + "/" + strconv.FormatUint(uint64(stripe), 10)
+	return key + "/" + strconv.Itoa(rand.N(stripes))
 }
 
 func (c Checkpoint) misfit(what string, cause error) error {

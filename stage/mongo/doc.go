@@ -12,9 +12,9 @@
 //	})
 //
 // An [Outbox] is opened once for a process: it holds the process's clock, which goes on
-// from the [Checkpoint] where an earlier process stopped. The collections are those
-// that walrelay init makes: the outbox of the forze schema, and hlc_checkpoint beside
-// it; [Init] makes them too.
+// from the [Checkpoint] where an earlier process stopped. walrelay init makes the
+// collection of the outbox, in the forze schema, with its indexes; [Init] makes it too,
+// and the marks' collection hlc_checkpoint, which otherwise comes with the first flush.
 //
 // # One flush
 //
@@ -36,14 +36,17 @@
 //
 // # Hazards
 //
-//   - A transaction that raises a mark which another one raised since it began is sent
+//   - A transaction that writes a mark which another one wrote since it began is sent
 //     back with a conflict (code 112, label TransientTransactionError), also when the
-//     other one has committed. So transactions of one process that run beside each other
-//     repeat each other's work: give each process a NodeKey of its own, and set Stripes
-//     where many transactions run at a time. Use WithTransaction, which begins again.
-//     (16 sessions, one event each, two cores under load: 150 transactions a second on
-//     one document, with three attempts each; 720 on 64 stripes; 980 without a
-//     checkpoint; the bench is in bench_test.go.)
+//     other one has committed: use WithTransaction, which begins again. Give each process
+//     a NodeKey of its own, so that they cannot meet; within a process the marks are
+//     spread over Checkpoint.Stripes. (16 sessions, one event each, two cores under load:
+//     150 transactions a second on one document, with three attempts each; 720 on 64; 980
+//     without a checkpoint; the bench is in bench_test.go.)
+//   - A transaction does not end with its connection. What a process that dies between
+//     the flush and the commit has written stays locked until the server gives the
+//     transaction up, after 60 to 90 s by default (transactionLifetimeLimitSeconds): the
+//     stripe of its mark, which nobody needs, and whatever the business change locked.
 //   - The buffer is made inside of the callback, or a second attempt writes what the
 //     first one staged.
 //   - Without the unique index of route and event id (see [Init]) two transactions at

@@ -42,7 +42,7 @@ func ExampleOutbox_Flush() {
 	defer func() { _ = client.Disconnect(ctx) }()
 	db := client.Database("shop")
 	// Once for the process, before anything is stamped.
-	out, err := mongo.Open(ctx, db, mongo.Options{Checkpoint: mongo.Checkpoint{NodeKey: "shop-1", Stripes: 256}})
+	out, err := mongo.Open(ctx, db, mongo.Options{Checkpoint: mongo.Checkpoint{NodeKey: "shop-1"}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -177,13 +177,22 @@ func (h *house) wantsMarks(want string) {
 	}
 }
 
-func (h *house) wantsMark(s hlc.Stamp) {
+// one keeps the mark in one document, which all transactions meet at.
+var one = Checkpoint{Stripes: 1}
+
+// wantsMark holds the greatest of the node's marks against what it ought to be; 0 is none.
+func (h *house) wantsMark(want hlc.Stamp) {
 	h.t.Helper()
-	if s == 0 {
-		h.wantsMarks("")
-		return
+	top := int64(0)
+	for _, d := range h.docs("hlc_checkpoint") {
+		if node, _, _ := strings.Cut(d.Lookup("_id").StringValue(), "/"); node != DefaultNodeKey {
+			h.t.Errorf("mark %s", d)
+		}
+		top = max(top, d.Lookup("hlc").Int64())
 	}
-	h.wantsMarks(fmt.Sprintf("default=%d", s))
+	if hlc.Stamp(top) != want {
+		h.t.Errorf("mark %s, want %s", hlc.Stamp(top), want)
+	}
 }
 
 func id(n int) uuid.UUID { return uuid.MustParse(fmt.Sprintf("0198f3a0-0000-7000-8000-%012x", n)) }

@@ -24,8 +24,8 @@ const (
 	DocumentsDeleted
 )
 
-// Options say how events are written. The zero value fits the collections that
-// walrelay init makes.
+// Options say how events are written. The zero value fits the collection that walrelay
+// init makes.
 type Options struct {
 	// Collection is the outbox; "outbox" unless given.
 	Collection string

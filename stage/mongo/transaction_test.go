@@ -275,3 +275,28 @@ func TestInitMayBeRepeated(t *testing.T) {
 		}
 	}
 }
+
+// Where nobody made collections beforehand, transactions make them; those that meet
+// over it come again.
+func TestFirstFlushesMakeTheCollectionsThatAreMissing(t *testing.T) {
+	t.Parallel()
+	s := mongoserver.Shared(t)
+	h := &house{t, s.Client(t).Database(s.NewDatabase(t))}
+	x := h.open(Options{Checkpoint: Checkpoint{Stripes: 4}})
+	var wg sync.WaitGroup
+	for range 6 {
+		wg.Go(func() {
+			if err := h.transact(func(ctx context.Context) error {
+				_, err := x.Flush(ctx, h.stage(x.Buffer(), some(2)...))
+				return err
+			}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	h.count(12)
+	if mark, _, err := (Checkpoint{}).Load(t.Context(), h.db); err != nil || mark == 0 {
+		t.Errorf("mark %s, %v", mark, err)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,9 +27,17 @@ func order() stage.Event {
 	return stage.Event{Route: "orders", Type: "OrderPlaced", Key: "order-1", Payload: struct{}{}}
 }
 
-// writeUntilKilled is the application: its wall clock is 2 s ahead, it stages 10 000
-// events in transactions of 100, and then goes on.
+// writeUntilKilled is the application, on the database that the URL names.
 func writeUntilKilled(url string) error {
+	if strings.HasPrefix(url, "mongodb://") {
+		return writeToMongoUntilKilled(url)
+	}
+	return writeToPostgresUntilKilled(url)
+}
+
+// writeToPostgresUntilKilled: its wall clock is 2 s ahead, it stages 10 000
+// events in transactions of 100, and then goes on.
+func writeToPostgresUntilKilled(url string) error {
 	ctx := context.Background()
 	pool, err := pgxpool.New(ctx, url)
 	if err != nil {

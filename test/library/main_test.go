@@ -10,8 +10,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/walrelay/walrelay/stage"
+	stagemongo "github.com/walrelay/walrelay/stage/mongo"
 	"github.com/walrelay/walrelay/stage/postgres"
 	"github.com/walrelay/walrelay/test/kafkaserver"
 	"github.com/walrelay/walrelay/test/pgserver"
@@ -70,6 +72,27 @@ func commit(ctx context.Context, pool *pgxpool.Pool, out *postgres.Outbox, event
 			staged = append(staged, s)
 		}
 		_, err := out.Flush(ctx, postgres.Pgx(tx), b)
+		return err
+	})
+	return staged, err
+}
+
+// commitMongo stages and flushes events in one transaction.
+func commitMongo(ctx context.Context, db *mongo.Database, out *stagemongo.Outbox, events ...stage.Event) (staged []stage.Staged, err error) {
+	err = db.Client().UseSession(ctx, func(ctx context.Context) error {
+		_, err := mongo.SessionFromContext(ctx).WithTransaction(ctx, func(ctx context.Context) (any, error) {
+			b := out.Buffer()
+			staged = nil
+			for _, e := range events {
+				s, err := b.Stage(ctx, e)
+				if err != nil {
+					return nil, err
+				}
+				staged = append(staged, s)
+			}
+			_, err := out.Flush(ctx, b)
+			return nil, err
+		})
 		return err
 	})
 	return staged, err

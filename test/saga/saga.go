@@ -53,7 +53,7 @@ func New(ctx context.Context, t testing.TB, o Options) *Saga {
 	if o.TwoClocks {
 		clock = hlc.New(func() time.Time { return time.Now().Add(o.Skew) }, 0)
 	}
-	if s.mongo, err = stagemongo.Open(ctx, o.Mongo, stagemongo.Options{Clock: clock, Checkpoint: stagemongo.Checkpoint{NodeKey: node, Stripes: 1024}}); err != nil {
+	if s.mongo, err = stagemongo.Open(ctx, o.Mongo, stagemongo.Options{Clock: clock, Checkpoint: stagemongo.Checkpoint{NodeKey: node}}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range o.Flows {
