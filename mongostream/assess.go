@@ -35,8 +35,12 @@ const probeFor = 2 * time.Second
 
 // probe opens a stream at a position and lets it look.
 func probe(ctx context.Context, client *mongo.Client, o *Options, from start) error {
-	ctx, cancel := context.WithTimeout(ctx, probeFor)
-	defer cancel()
+	// From a deadline the driver would make a limit of its own, beside the one that a stream's command has.
+	parent := ctx
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(parent))
+	defer cancel(nil)
+	defer context.AfterFunc(parent, func() { cancel(context.Cause(parent)) })()
+	defer time.AfterFunc(probeFor, func() { cancel(context.DeadlineExceeded) }).Stop()
 	c, _, err := openCursor(ctx, client, o, from)
 	if err == nil {
 		defer c.close(ctx)
@@ -46,7 +50,7 @@ func probe(ctx context.Context, client *mongo.Client, o *Options, from start) er
 	case err == nil, ctx.Err() != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded):
 		return nil
 	case byTimeInstead(err) && from.time.IsZero():
-		return probe(context.WithoutCancel(ctx), client, o, start{time: tokenTime(tokenData(from.token))})
+		return probe(parent, client, o, start{time: tokenTime(tokenData(from.token))})
 	}
 	return Classify(err, "opening the change stream at the remembered position")
 }

@@ -87,7 +87,9 @@ func (v *inventory) collectionSteps(o *Options) (steps Steps) {
 		for _, x := range lack {
 			step.Commands = append(step.Commands, x.createJS())
 		}
-		step.make = func(ctx context.Context, db *mongo.Database) error { return createIndexes(ctx, db, name, lack, v.standalone()) }
+		step.make = func(ctx context.Context, db *mongo.Database) error {
+			return createIndexes(ctx, db, name, lack, v.standalone())
+		}
 		steps = append(steps, step)
 	}
 	return steps

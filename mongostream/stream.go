@@ -83,6 +83,7 @@ func Open(opt Options, obs Observer) (*Stream, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	s.cancel = cancel
 	s.done.Go(func() { s.keep(ctx) })
+	s.done.Go(func() { s.watch(ctx) })
 	s.done.Go(func() {
 		defer close(s.pumpDone)
 		s.pump(ctx)

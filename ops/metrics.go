@@ -107,7 +107,7 @@ var (
 	metricReclaimed   = family("rows_reclaimed_total", Counter, "Abandoned claims that were given back: rows whose holder died.", "source")
 	metricMarks       = family("marks_total", Counter, "Marks of published rows, by what they hit: pending (as it should be), foreign (another poller has the row), settled (it was published or failed already), absent (no such row).", "source", "result")
 	metricMarkTime    = family("mark_seconds", Histogram, "Time of one batch of marks.", "source")
-	metricSkipped     = family("events_skipped_total", Counter, "Events read from the log after a restart that the table showed to be delivered already.", "source")
+	metricSkipped     = family("events_skipped_total", Counter, "Events read from the log after a restart that the database showed to be delivered or parked already.", "source")
 	metricHeldKeys    = family("held_keys", Gauge, "Keys whose later events wait for an earlier one.", "source")
 	metricParked      = family("parked_events", Gauge, "Events put aside, by state: parked (wait for a human), behind (wait for one of those), retrying (told to go again).", "source", "state")
 	metricShards      = family("shards_held", Gauge, "Parts of the key space that this process holds.", "source")

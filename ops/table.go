@@ -89,7 +89,7 @@ func (s *Source) Marked(pending, foreign, settled, absent int, took time.Duratio
 	t.markedAbsent.Add(int64(absent))
 }
 
-// Skipped counts events that the table showed to be delivered already, after a restart.
+// Skipped counts events that the database showed to be delivered or parked already, after a restart.
 func (s *Source) Skipped(n int) { s.table.skipped.Add(int64(n)) }
 
 // HeldKeys is the number of keys whose later events wait.

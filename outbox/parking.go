@@ -37,6 +37,10 @@ type Parking interface {
 	// holds any more.
 	Whole(ctx context.Context, limit int) ([]Parked, error)
 
+	// Kept lists, without their records, all events that the log brought and that are kept
+	// whole. A log that is read again from before them brings them again.
+	Kept(ctx context.Context) ([]Parked, error)
+
 	// Done forgets entries: their events are published.
 	Done(ctx context.Context, ids []int64) error
 

@@ -264,7 +264,8 @@ type setup struct {
 	after   func(op string) error
 	slow    func(op string)
 	prepare func(*process)
-	next    func() (relay.Source, outbox.Desk) // the successor after a turn
+	parking func(outbox.Parking) outbox.Parking // stands before the store
+	next    func() (relay.Source, outbox.Desk)  // the successor after a turn
 }
 
 func short() time.Duration { return time.Millisecond }
@@ -300,6 +301,9 @@ func start(t *testing.T, db *outboxfake.DB, b *broker, s setup) *process {
 	var parking outbox.Parking
 	if !s.noPark {
 		parking = &outboxfake.Parking{DB: db, Kind: s.kind, Before: gone(nil)}
+		if s.parking != nil {
+			parking = s.parking(parking)
+		}
 	}
 	if !s.noLease {
 		p.tenancy = outbox.NewTenancy(leases, s.name, s.opt, outbox.TenancyObserver{})

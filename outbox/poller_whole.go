@@ -3,6 +3,7 @@ package outbox
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -20,6 +21,9 @@ func (p *Poller) wholeEvents(ctx context.Context, view LeaseView) (*event.Batch,
 		return nil, nil
 	}
 	p.turn.wholes = p.turn.looked
+	p.mu.Lock()
+	before := slices.Collect(maps.Keys(p.wholes))
+	p.mu.Unlock()
 	events, err := p.parking.Whole(ctx, wholeLimit)
 	if err != nil {
 		return nil, fmt.Errorf("reading parked events that may go again: %w", err)
@@ -33,6 +37,12 @@ func (p *Poller) wholeEvents(ctx context.Context, view LeaseView) (*event.Batch,
 	p.cutLocked(losses)
 	if losses != view.Losses || p.closing {
 		return nil, nil
+	}
+	for _, id := range before {
+		if p.wholes[id] == nil { // it came back meanwhile: whether the answer knows, cannot be told
+			p.turn.wholes = time.Time{}
+			return nil, nil
+		}
 	}
 	batch := &event.Batch{}
 	mayGo := map[string]bool{}

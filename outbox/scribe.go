@@ -33,7 +33,7 @@ const (
 type ScribeObserver struct {
 	// Marked: one mark was written, in this time.
 	Marked func(m Marked, took time.Duration)
-	// Skipped counts events below the start line that were found delivered already.
+	// Skipped counts events that an earlier process delivered already, or put aside.
 	Skipped func(n int)
 	// Warning is something an operator should know of; an empty What takes it back.
 	Warning func(key string, c event.Condition)
@@ -70,6 +70,7 @@ type Scribe struct {
 	others foreign        // the marking goroutine's
 	ready  bool           // the gate is loaded and the start line known; Next's
 	below  event.Position // look up events that committed below; none: no more. Next's
+	kept   keptWhole      // Next's
 	wake   chan struct{}
 	room   chan struct{}
 	stop   chan struct{} // closed by Close: mark what is due and end
@@ -114,6 +115,9 @@ func (s *Scribe) Next(ctx context.Context) (*event.Batch, error) {
 	batch, err := s.log.Next(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if len(s.kept.events) > 0 {
+		s.skipped(s.kept.takeOut(batch))
 	}
 	if !s.below.IsZero() {
 		if err := s.skipDelivered(ctx, batch); err != nil {

@@ -19,6 +19,9 @@ func (s *Scribe) prepare(ctx context.Context) error {
 		for _, h := range held {
 			s.gate.Hold(h.Key)
 		}
+		if err := s.kept.load(ctx, s); err != nil {
+			return err
+		}
 	}
 	if !s.opt.Marks {
 		return nil
@@ -112,19 +115,22 @@ func (s *Scribe) skipDelivered(ctx context.Context, batch *event.Batch) error {
 			return err
 		}
 	}
-	skipped := takeOut(batch, func(ev *event.Event) bool {
+	s.skipped(takeOut(batch, func(ev *event.Event) bool {
 		t := s.tableOf(ev)
 		return t >= 0 && ev.Commit.Compare(s.below) < 0 && done[t][string(ev.Fields[event.RowID])]
-	})
-	if skipped > 0 && s.obs.Skipped != nil {
-		s.obs.Skipped(skipped)
-	}
+	}))
 	for _, span := range batch.Spans {
 		if span.Done && !s.below.IsZero() && span.End.Compare(s.below) >= 0 {
 			s.below = event.Position{}
 		}
 	}
 	return nil
+}
+
+func (s *Scribe) skipped(n int) {
+	if n > 0 && s.obs.Skipped != nil {
+		s.obs.Skipped(n)
+	}
 }
 
 // takeOut removes events from a batch. They are moved, not overwritten: each

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	driver "go.mongodb.org/mongo-driver/v2/mongo"
@@ -36,7 +37,7 @@ type layout struct {
 	database, name string
 	schema         event.Schema
 	hlcLast        bool
-	indexes        []index
+	indexes        atomic.Pointer[[]index]
 }
 
 type index struct {
@@ -98,7 +99,7 @@ func (l *layout) claimKeys() []string {
 // hint is the index to use; nil leaves it to the server, which reads and sorts more than is
 // wanted. state is the one that all rows asked for are in.
 func (l *layout) hint(state string, keys ...string) any {
-	for _, i := range l.indexes {
+	for _, i := range *l.indexes.Load() {
 		if !i.unusual && (i.state == "" || i.state == state) && len(i.keys) >= len(keys) && slices.Equal(i.keys[:len(keys)], keys) {
 			return i.name
 		}
@@ -136,6 +137,7 @@ func (l *layout) readIndexes(ctx context.Context, c *driver.Collection) error {
 		return err
 	}
 	defer cursor.Close(ctx)
+	var list []index
 	for cursor.Next(ctx) {
 		var i struct {
 			Name      string   `bson:"name"`
@@ -148,9 +150,13 @@ func (l *layout) readIndexes(ctx context.Context, c *driver.Collection) error {
 		if err := cursor.Decode(&i); err != nil {
 			return err
 		}
-		l.indexes = append(l.indexes, l.indexOf(i.Name, i.Key, i.Partial, i.Sparse || i.Hidden || i.Collation != nil))
+		list = append(list, l.indexOf(i.Name, i.Key, i.Partial, i.Sparse || i.Hidden || i.Collation != nil))
 	}
-	return cursor.Err()
+	if err := cursor.Err(); err != nil {
+		return err
+	}
+	l.indexes.Store(&list)
+	return nil
 }
 
 func (l *layout) indexOf(name string, key, partial bson.Raw, unusual bool) index {

@@ -125,7 +125,7 @@ func (t *Table) after(ctx context.Context, c *driver.Collection, id string) (bso
 // timestampLayouts are what people write for a moment; without a zone it is UTC.
 var timestampLayouts = []string{
 	time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999Z07", "2006-01-02T15:04:05.999999999",
-	"2006-01-02 15:04:05.999999999", "2006-01-02 15:04", "2006-01-02T15:04", "2006-01-02",
+	"2006-01-02 15:04:05.999999999", "2006-01-02 15:04Z07:00", "2006-01-02 15:04Z07", "2006-01-02 15:04", "2006-01-02T15:04", "2006-01-02",
 }
 
 func parseTimestamp(s string) (time.Time, error) {

@@ -2,6 +2,7 @@ package mongo
 
 import (
 	"context"
+	"errors"
 
 	driver "go.mongodb.org/mongo-driver/v2/mongo"
 
@@ -49,5 +50,23 @@ func (t *Table) deletes() bool {
 
 // with calls f with the table's collection.
 func (t *Table) with(ctx context.Context, doing string, f func(ctx context.Context, c *driver.Collection) error) error {
-	return t.db.with(ctx, t.l.name, doing+" "+t.Relation(), f)
+	return t.db.with(ctx, t.l.name, doing+" "+t.Relation(), func(ctx context.Context, c *driver.Collection) error {
+		err := f(ctx, c)
+		var e driver.ServerError
+		switch {
+		case !errors.As(err, &e):
+		case e.HasErrorCodeWithMessage(badValue, "hint provided does not correspond"):
+			// Somebody dropped an index. The next call does without it, or uses the one that took its place.
+			if err := t.l.readIndexes(ctx, c); err != nil {
+				return err
+			}
+			return &event.Error{Class: event.Retry, What: "an index of collection " + t.Relation() + " has been dropped meanwhile", Anchor: anchorTable}
+		case e.HasErrorMessage("$toHashedIndexKey"):
+			return t.l.lacks("is to be shared by several relays, but the server has no $toHashedIndexKey to tell keys apart by",
+				"use MongoDB 6.0 or later, or let one relay alone read the collection")
+		}
+		return err
+	})
 }
+
+const badValue = 2

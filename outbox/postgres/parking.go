@@ -80,11 +80,22 @@ func (k *Parking) Park(ctx context.Context, p outbox.Parked) error {
 		return k.db.converse(ctx, doing, func(ctx context.Context, tx *tx) error {
 			// The row of a table without failed rows is done with, or the table reader
 			// would publish it. One that was claimed is settled by whoever claimed it.
-			var settle []statement
-			if t != nil && !p.Commit.IsZero() && k.db.o.AfterPublish != Keep {
-				settle = []statement{t.marking([]outbox.Mark{{ID: p.Row}}, []int{0}, outbox.Published)}
+			if t == nil || p.Commit.IsZero() || k.db.o.AfterPublish == Keep {
+				return k.keepWhole(ctx, tx, p, outbox.StateParked, nil)
 			}
-			return k.keepWhole(ctx, tx, p, outbox.StateParked, settle)
+			look, there := visibility{xid: p.Xid}, false
+			if err := tx.run(ctx, statement{sql: byIndex}, look.statement(), statement{
+				// Locked: settling passes over rows that others hold.
+				sql:  t.sql("SELECT FROM {table} t WHERE t.{id} = $1::{id_type} FOR UPDATE OF t"),
+				args: [][]byte{text(p.Row)},
+				row:  func([][]byte) error { there = true; return nil },
+			}); err != nil {
+				return err
+			}
+			if !there && !look.sees() {
+				return notVisible(t, p.Row)
+			}
+			return k.keepWhole(ctx, tx, p, outbox.StateParked, []statement{t.marking([]outbox.Mark{{ID: p.Row}}, []int{0}, outbox.Published)})
 		})
 	}
 	return k.db.converse(ctx, doing, func(ctx context.Context, tx *tx) error {

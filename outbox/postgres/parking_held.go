@@ -84,6 +84,15 @@ func (k *Parking) Whole(ctx context.Context, limit int) ([]outbox.Parked, error)
 	})
 }
 
+// Kept lists the events that the log brought and that are kept whole.
+func (k *Parking) Kept(ctx context.Context) ([]outbox.Parked, error) {
+	return k.entries(ctx, "reading what is kept whole", statement{
+		sql: `SELECT ` + entryColumns + ` FROM ` + k.table + ` e
+ WHERE e.owner = $1::pg_catalog.text AND e.record IS NOT NULL AND e.commit_lsn IS NOT NULL`,
+		args: [][]byte{text(k.db.o.Owner)},
+	})
+}
+
 // Done forgets entries: their events are published.
 func (k *Parking) Done(ctx context.Context, ids []int64) error {
 	if len(ids) == 0 {

@@ -140,6 +140,67 @@ func TestRowThatIsNotVisibleYetIsTriedAgain(t *testing.T) {
 	})
 }
 
+// Where rows have no failed state the store takes the place of the row. One that is left
+// pending, because it was not visible yet or somebody held its lock, is published beside the
+// event in the store.
+func TestRowIsNeverLeftPendingBesideItsEventInTheStore(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		preset event.Preset
+		ddl    string
+		insert string
+	}{
+		"basic":    {event.Basic, basicTable, `insert into public.outbox (id, aggregate_type, aggregate_id) values ($1::uuid, 'r', 'k')`},
+		"debezium": {event.Debezium, debeziumTable, `insert into public.outbox (id, aggregatetype, aggregateid) values ($1::uuid, 'r', 'k')`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := pgserver.Shared(t, pgserver.V18)
+			l := newLot(t, srv, c.preset, c.ddl, func(o *Options) { o.AfterPublish = Delete })
+			tx, err := srv.Conn(t, l.name).Begin(l.ctx())
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := parked(1, "k")
+			if _, err = tx.Exec(l.ctx(), c.insert, id(1)); err == nil {
+				err = tx.QueryRow(l.ctx(), `select pg_current_xact_id()::text::int8 % (1::int8 << 32)`).Scan(&p.Xid)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var e *event.Error
+			if err := l.k.Park(l.ctx(), p); !errors.As(err, &e) || e.Class != event.Retry || !strings.Contains(e.What, "not visible") {
+				t.Errorf("before the row is visible: %v", err)
+			}
+			l.wantEntries("")
+			if err := tx.Commit(l.ctx()); err != nil {
+				t.Fatal(err)
+			}
+
+			if tx, err = srv.Conn(t, l.name).Begin(l.ctx()); err == nil {
+				_, err = tx.Exec(l.ctx(), `select from public.outbox for update`)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			result := make(chan error, 1)
+			go func() { result <- l.k.Park(l.ctx(), p) }()
+			for l.ask(`select count(*)::text from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`) == "0" && len(result) == 0 {
+			}
+			if err := tx.Rollback(l.ctx()); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-result; err != nil {
+				t.Fatal(err)
+			}
+			l.wantEntries("e1:k:parked:whole")
+			if n := l.ask(`select count(*)::text from public.outbox`); n != "0" {
+				t.Errorf("%s rows are left beside the event in the store", n)
+			}
+		})
+	}
+}
+
 // Where rows have no failed state the event goes whole into the store, and its row is
 // done with; rows that wait behind it stay for the table reader.
 func TestRowsWithoutAFailedState(t *testing.T) {

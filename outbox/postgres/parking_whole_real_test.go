@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/walrelay/walrelay/event"
@@ -128,6 +129,30 @@ func TestRowBehindAnEventThatIsKeptWholeIsKeptWholeToo(t *testing.T) {
 		l.wantRow(4, "pending attempts=0")
 		l.wantRow(5, "processing attempts=0 processing_at")
 		l.wantEntries("e1:c:parked:row e20:c:behind:whole e3:c:behind:whole")
+	})
+}
+
+// What a log that is read again may bring again: not a row that the reader of the table
+// parked, nor one that is its own event.
+func TestKeptAreTheEventsOfTheLogThatHaveNoRow(t *testing.T) {
+	t.Parallel()
+	everyVersion(t, func(t *testing.T, srv *pgserver.Server) {
+		l := newLot(t, srv, event.Forze, forzeTable, nil)
+		l.insert(1, 1, 1)
+		polled := message(2, "")
+		polled.Commit = event.Position{}
+		l.park(parked(1, "a"), polled, message(3, ""), message(4, "b"))
+		l.leave(message(5, "b"))
+		l.retry(1, "e4")
+		var got []string
+		list, err := l.k.Kept(l.ctx())
+		for _, p := range list {
+			got = append(got, fmt.Sprint(p.EventID, " ", p.Commit.LSN, " ", p.Ordinal, " ", p.Record == nil))
+		}
+		slices.Sort(got)
+		if want := []string{"e3 0/3EB 3 true", "e4 0/3EC 4 true", "e5 0/3ED 5 true"}; err != nil || !slices.Equal(got, want) {
+			t.Errorf("kept %q, want %q: %v", got, want, err)
+		}
 	})
 }
 

@@ -16,7 +16,7 @@ type drained struct {
 	took      time.Duration // from the start of the walsender to the last row
 	before    time.Duration // from the start of the process to that of the walsender
 	cpu       time.Duration // of the process under test
-	walsender time.Duration // CPU of its server process
+	walsender time.Duration // CPU of its server process: the walsender, or mongod
 	peak      int64         // bytes
 }
 
@@ -63,7 +63,7 @@ func (s *site) once(t *crew, b *backlog, e entrant, what string) drained {
 }
 
 func (t *crew) report(workload, what, name string, d drained) {
-	t.Logf("%-9s %-8s %-16s %8.0f rows/s, %.2f µs per row, walsender %.2f µs (%.0f%% busy), %d ms to start, peak %.0f MiB", workload, what, name,
+	t.Logf("%-9s %-8s %-16s %8.0f rows/s, %.2f µs per row, server %.2f µs (%.0f%% busy), %d ms to start, peak %.0f MiB", workload, what, name,
 		float64(d.rows)/d.took.Seconds(), micros(d.cpu, d.rows), micros(d.walsender, d.rows), 100*d.walsender.Seconds()/d.took.Seconds(),
 		d.before.Milliseconds(), float64(d.peak)/(1<<20))
 }

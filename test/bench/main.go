@@ -23,11 +23,17 @@
 // The case order drains one backlog of stamped rows with order commit, order hlc and
 // order hlc within_key commit, and then times live events from commit to consumer.
 //
+// The case mongo drains the change stream of one collection, with MongoDB's driver alone
+// (batches of 1000) and with walrelay, whose position is put back before each drain; in mongo poll
+// the collection is worked off, by walrelay and by a bare loop of the same commands into nothing.
+// There the clock begins when the stream is opened, or when the program connects, as the server sees it; commits wait
+// for the disk. The case json writes payloads of BSON as JSON, without any server.
+//
 // Settings are the environment variables BENCH_ROWS (1000000), BENCH_POLL_ROWS
 // (300000, of poll and marks), BENCH_CLAIM_ROWS (1000000, the most pending rows of
 // claim), BENCH_ROUNDS (2), BENCH_PG (18), BENCH_CASES
 // (jsonb,text,messages,latency,poll,marks,claim,order; "poll row", "poll lease" and "poll delete" are
-// parts of poll) and BENCH_OUT, the name of a JSON file
+// parts of poll; mongo, mongo poll and its parts of the same names) and BENCH_OUT, the name of a JSON file
 // for the results. WALRELAY_TEST_BINARY names a walrelay that was built before.
 package main
 
@@ -53,7 +59,7 @@ type settings struct {
 }
 
 func main() {
-	for variable, be := range map[string]func(url string, args []string) error{rawURL: drainRaw, sqlURL: workOff, mongoRawURL: drainChanges} {
+	for variable, be := range map[string]func(url string, args []string) error{rawURL: drainRaw, sqlURL: workOff, mongoRawURL: drainChanges, mongoLoopURL: workOffCollection} {
 		if url := os.Getenv(variable); url != "" {
 			if err := be(url, os.Args[1:]); err != nil {
 				fmt.Fprintln(os.Stderr, err)
@@ -136,10 +142,14 @@ func measure(t *crew, set settings) []result {
 			results = append(results, site.claims(t)...)
 		case "mongo":
 			results = append(results, site.mongoDrains(t)...)
+		case "json":
+			results = append(results, site.toJSON(t)...)
+		case "mongo poll", "mongo poll row", "mongo poll lease", "mongo poll delete":
+			results = append(results, site.mongoPolls(t, name)...)
 		default:
 			w, known := workloads[name]
 			if !known {
-				t.Fatalf("BENCH_CASES names %q, want jsonb, text, messages, latency, poll, poll row, poll lease, poll delete, marks, claim or order", name)
+				t.Fatalf("BENCH_CASES names %q, want jsonb, text, messages, latency, poll, poll row, poll lease, poll delete, marks, claim, order, json, mongo or mongo poll", name)
 			}
 			results = append(results, site.drains(t, w)...)
 		}

@@ -22,7 +22,7 @@ type result struct {
 	P50         *float64 `json:"p50_ms"`
 	P99         *float64 `json:"p99_ms"`
 
-	walsender, busy *float64 // µs per row, share of a core
+	walsender, busy *float64 // the server process: µs per row, share of a core
 }
 
 // sum makes the line of several drains; base are those of the client.
@@ -61,7 +61,7 @@ func quantile(sorted []time.Duration, q float64) *float64 {
 
 func printTable(w io.Writer, results []result) {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprintln(tw, "\trows/s\tratio\tCPU µs/event\twalsender µs/event\twalsender busy\tpeak MiB\tp50 ms\tp99 ms\t")
+	_, _ = fmt.Fprintln(tw, "\trows/s\tratio\tCPU µs/event\tserver µs/event\tserver busy\tpeak MiB\tp50 ms\tp99 ms\t")
 	for _, r := range results {
 		_, _ = fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", r.Name, cell(r.RowsPerS, "%.0f"), cell(r.Ratio, "%.2f"), cell(r.CPUPerEvent, "%.2f"),
 			cell(r.walsender, "%.2f"), cell(r.busy, "%.2f"), cell(r.PeakRSS, "%.0f"), cell(r.P50, "%.2f"), cell(r.P99, "%.2f"))

@@ -275,3 +275,26 @@ func TestEventsLookAsTheServersDo(t *testing.T) {
 		}
 	}
 }
+
+func TestSecondaryIsNotWrittenTo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := New(t)
+		outbox := s.Client(t).Database("db").Collection("outbox")
+		s.Handle("insert", func(Command) Answer { return OK(bson.E{Key: "n", Value: 1}) })
+		if _, err := outbox.InsertOne(t.Context(), bson.D{}); err != nil {
+			t.Fatal(err)
+		}
+		s.StepDown(true)
+		s.Disconnect()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := outbox.InsertOne(ctx, bson.D{}); err == nil {
+			t.Error("a secondary took a write")
+		}
+		s.StepDown(false)
+		if _, err := outbox.InsertOne(t.Context(), bson.D{}); err != nil {
+			t.Errorf("primary again: %v", err)
+		}
+	})
+}

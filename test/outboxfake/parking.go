@@ -128,6 +128,22 @@ func (p *Parking) Whole(_ context.Context, limit int) (list []outbox.Parked, err
 	return list, nil
 }
 
+// Kept lists the events of the log that are kept whole.
+func (p *Parking) Kept(context.Context) (list []outbox.Parked, err error) {
+	if err := p.enter("kept"); err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, x := range p.parked {
+		if x.Record != nil && !x.Commit.IsZero() {
+			x.Record = nil
+			list = append(list, x)
+		}
+	}
+	return list, nil
+}
+
 // Done forgets entries.
 func (p *Parking) Done(_ context.Context, ids []int64) error {
 	if err := p.enter("done"); err != nil {
