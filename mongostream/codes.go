@@ -25,16 +25,21 @@ var codeKinds = map[int]kind{
 	117: kindPassing, // conflicting operation
 	134: kindPassing, // majority read not available yet
 	150: kindPassing, 175: kindPassing, 202: kindPassing, 225: kindPassing, 234: kindPassing, 237: kindPassing, 244: kindPassing, 246: kindPassing,
+	211: kindPassing, // no key for signed times yet: a set that was just made
 	251: kindPassing, // no such transaction
+	276: kindPassing, // index build aborted
+	290: kindPassing, // a transaction took too long
 	262: kindPassing, 13388: kindPassing, 11601: kindPassing, 462: kindPassing,
 	11000: kindPassing, // two made the same document at once
 	64:    kindConcern, 100: kindConcern,
 	14031: kindDisk,
 	13:    kindRights, 31: kindRights,
-	11: kindLogin, 18: kindLogin, 8000: kindLogin, 334: kindLogin,
+	11: kindLogin, 18: kindLogin, 8000: kindLogin, 334: kindLogin, 391: kindLogin,
 	40573: kindStandalone, 123: kindStandalone, 76: kindStandalone,
 	40324: kindStage, 40602: kindStage, 40415: kindStage, 59: kindStage, 115: kindStage, 303: kindStage, 238: kindStage,
 	26:  kindCollection,
+	121: kindRefused, 166: kindRefused, // document validation; a view
+	292: kindSort,
 	286: kindLost, 260: kindLost, 280: kindLost, 136: kindLost, 50811: kindLost,
 	10334: kindOversize,
 }
@@ -53,6 +58,8 @@ const (
 	kindStandalone
 	kindStage
 	kindCollection
+	kindRefused
+	kindSort
 	kindLost
 	kindOversize
 )
@@ -111,6 +118,11 @@ func (k kind) answer(err error) *event.Error {
 			"use MongoDB 4.4 or later (tested with 6.0); or write capture: poll")
 	case kindCollection:
 		return precondition(AnchorNotInitialised, "a collection or database is missing", "run 'walrelay init'")
+	case kindRefused:
+		return precondition(AnchorCollection, "the collection refuses what walrelay writes to it: it has a validator that does not allow it, or is a view",
+			"let the validator allow the states of the contract and null, and name the collection itself")
+	case kindSort:
+		return precondition(AnchorIndex, "a query has to sort more documents than the server can hold in memory: an index is missing", "run 'walrelay init', which makes it")
 	case kindLost:
 		return gap(AnchorPositionLost, lostBecause(err), remedyLost)
 	case kindOversize:

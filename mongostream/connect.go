@@ -17,10 +17,9 @@ func Connect(ctx context.Context, o Options) (*mongo.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := mongo.Connect(co)
+	client, err := mongo.Connect(co) // it does not connect yet
 	if err != nil {
-		// An SRV name is looked up here, and the error may name it together with the rest of the URL.
-		return nil, retry(AnchorUnreachable, "connecting failed: "+withoutURL(err), "check the name in the URL, and that DNS answers here")
+		return nil, usage("the URL cannot be used: "+withoutURL(err), remedyURL)
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.WireTimeout)
 	defer cancel()

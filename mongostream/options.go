@@ -147,6 +147,9 @@ func (o *Options) Validate() error {
 	case o.MaxEventBytes < 0 || o.InFlightBytes < 0:
 		return bad("a negative number of bytes is given")
 	}
+	if err := o.validateURL(); err != nil {
+		return err
+	}
 	if why := badDatabase(o.Database); why != "" {
 		return bad("database %q %s", o.Database, why)
 	}

@@ -28,14 +28,16 @@ const remedyURL = "write mongodb://user:password@host1:27017,host2:27017/?replic
 // all operations (timeoutMS is refused): the driver applies it to a stream's iteration, too, and a
 // stream that ran into it is dead for ever, with its cursor left open on the server.
 func (o *Options) ClientOptions() (*options.ClientOptions, error) {
-	set := queryOptions(o.URL)
-	if _, given := set["timeoutms"]; given {
-		return nil, usage("the URL sets timeoutMS, which would end a change stream for good whenever a quiet time or a long scan outlasts it",
-			"take timeoutMS out of the URL: walrelay limits its short commands itself")
+	if err := o.timeless(); err != nil {
+		return nil, err
 	}
-	c := options.Client().ApplyURI(o.URL)
+	c := options.Client().ApplyURI(o.URL) // which asks DNS where the URL is one of mongodb+srv
 	if err := c.Validate(); err != nil {
-		return nil, usage("the URL cannot be read: "+withoutURL(err), remedyURL)
+		why := withoutURL(err)
+		if why == unknownName {
+			return nil, retry(AnchorUnreachable, "connecting failed: "+why, "check the name in the URL, and that DNS answers here")
+		}
+		return nil, usage("the URL cannot be read: "+why, remedyURL)
 	}
 	if c.ConnectTimeout == nil {
 		c.SetConnectTimeout(connectTimeout)
@@ -53,6 +55,26 @@ func (o *Options) ClientOptions() (*options.ClientOptions, error) {
 	c.SetRetryReads(true).SetRetryWrites(true)
 	return c, nil
 }
+
+func (o *Options) timeless() error {
+	if _, given := queryOptions(o.URL)["timeoutms"]; given {
+		return usage("the URL sets timeoutMS, which would end a change stream for good whenever a quiet time or a long scan outlasts it",
+			"take timeoutMS out of the URL: walrelay limits its short commands itself")
+	}
+	return nil
+}
+
+// validateURL judges the URL without asking anybody.
+func (o *Options) validateURL() error {
+	if strings.HasPrefix(o.URL, "mongodb+srv:") {
+		return o.timeless()
+	}
+	_, err := o.ClientOptions()
+	return err
+}
+
+// unknownName is what is said of a name that DNS does not know.
+const unknownName = "its SRV or TXT record cannot be looked up"
 
 // queryOptions are the names after the question mark, in small letters as the driver compares them.
 func queryOptions(uri string) map[string]string {
@@ -92,7 +114,7 @@ func withoutURL(err error) string {
 		return "invalid value for " + name
 	}
 	if strings.Contains(text, "lookup ") {
-		return "its SRV or TXT record cannot be looked up"
+		return unknownName
 	}
 	if strings.Contains(text, "open ") || strings.Contains(text, "PEM") || strings.Contains(text, "certificate") {
 		return "one of its TLS files cannot be used"

@@ -80,12 +80,17 @@ func (s *Source) collect(e emitter) {
 		if !r.known {
 			continue
 		}
+		if s.clusterTimes() {
+			e.put(metricPositionTime, float64(clusterSeconds(r.lsn)), s.name, r.name)
+			continue
+		}
 		e.put(metricPosition, float64(r.lsn), s.name, r.name)
 		if r.name != "server" && r.name != "restart" {
 			e.put(metricLagBytes, float64(rungs[0].lsn.Sub(r.lsn)), s.name, r.name)
 		}
 	}
 	s.collectSlot(e)
+	s.collectStream(e)
 	s.collectTable(e)
 	s.collectOrder(e)
 }

@@ -39,6 +39,11 @@ func (s *Source) lagSeconds(now time.Time) (seconds float64, known bool) {
 		return 0, true
 	}
 	since := max(s.commitPublished.Load(), s.caughtUp.Load())
+	if s.clusterTimes() {
+		// All that was committed until then is published. Where others write all the time the stream is
+		// never at the very end of the log.
+		since = max(since, clusterSeconds(s.progress().Published)*1_000_000)
+	}
 	if since == 0 {
 		return 0, false
 	}

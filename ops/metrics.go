@@ -93,6 +93,19 @@ var (
 	metricSlotAge      = family("slot_report_age_seconds", Gauge, "Age of the slot figures above.", "source")
 )
 
+// The change stream's place in the oplog, as the server reports it: absent for other sources, and for what the user may not ask.
+var (
+	metricPositionTime  = family("position_timestamp_seconds", Gauge, "Cluster time of a change stream's position, seconds since 1970 UTC, per rung of the ladder: server, received, published, confirmed.", "source", "rung")
+	metricStreamLag     = family("stream_lag_seconds", Gauge, "How far the newest position that was read from the change stream is behind the majority point of the server's log; in whole seconds, by the server's times alone.", "source")
+	metricCheckpointLag = family("checkpoint_lag_seconds", Gauge, "How far the remembered position is behind the majority point of the server's log.", "source")
+	metricMajorityLag   = family("majority_lag_seconds", Gauge, "How far what a majority of the replica set has is behind the newest write: change streams bring nothing beyond it.", "source")
+	metricOplogWindow   = family("oplog_window_seconds", Gauge, "Time between the oldest entry of the primary's oplog and the newest.", "source")
+	metricHeadroom      = family("position_headroom_seconds", Gauge, "How far the remembered position is ahead of the oldest entry of the oplog; it is lost at 0.", "source")
+	metricHeadroomETA   = family("position_headroom_eta_seconds", Gauge, "When the headroom will be used up if all goes on as in the last minute; absent while it does not shrink.", "source")
+	metricClockOffset   = family("source_clock_offset_seconds", Gauge, "How far the server's clock is ahead of ours, half a round trip unsure.", "source")
+	metricStreamAge     = family("stream_report_age_seconds", Gauge, "Age of the stream figures above.", "source")
+)
+
 // The outbox tables of one source: absent for what it does not do.
 var (
 	metricGear        = family("source_gear", Gauge, "1 for the way in which the source is read now (log, poll, catch_up, deciding), 0 for the others.", "source", "state")

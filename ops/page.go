@@ -26,7 +26,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"runbook":   func(a event.Anchor) string { return runbook + string(a) },
 	"clock":     func(t time.Time) string { return t.Format("15:04:05") },
 	"fine":      func(t *time.Time) string { return t.Format("15:04:05.000") },
-	"worst":     worst, "meaning": meaning, "gearText": gearText, "upTo": upTo,
+	"behind":    behind, "distance": Rung.distance, "worst": worst, "meaning": meaning, "gearText": gearText, "upTo": upTo,
 }).Parse(pageText))
 
 // page renders the status for people. The script in it fetches the same page
@@ -68,9 +68,25 @@ func tone(s SourceStatus) string {
 func worst(ladder []Rung) int64 {
 	var w int64
 	for _, r := range ladder {
-		w = max(w, r.BehindBytes)
+		w = max(w, r.distance())
 	}
 	return w
+}
+
+// distance is the length of a rung's bar, in a unit that all rungs of the ladder share.
+func (r Rung) distance() int64 {
+	if r.BehindSeconds != nil {
+		return int64(*r.BehindSeconds)
+	}
+	return r.BehindBytes
+}
+
+// behind is how far a rung is behind the head.
+func behind(r Rung) string {
+	if r.BehindSeconds != nil {
+		return durationText(*r.BehindSeconds)
+	}
+	return bytesText(r.BehindBytes)
 }
 
 // percent is the length of a bar.

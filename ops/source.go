@@ -13,6 +13,9 @@ import (
 type SourceProbes struct {
 	// Progress is the ladder of positions; zero for sources without LSNs.
 	Progress func() event.Progress
+	// ClusterTimes: what Progress gives are no LSNs but MongoDB's cluster times, seconds
+	// since 1970 in the upper half and an increment in the lower.
+	ClusterTimes bool
 	// State is what the source is doing, and why it is not ready.
 	State func() (event.State, event.Condition)
 	// InFlight counts the payload bytes and the events that were read and are not
@@ -37,6 +40,8 @@ type Source struct {
 	commitToAck      latency
 	slot             atomic.Pointer[event.SlotReport]
 	slotTaken        atomic.Int64 // nanoseconds after Ops.started
+	stream           atomic.Pointer[event.StreamReport]
+	streamTaken      atomic.Int64 // nanoseconds after Ops.started
 
 	commitPublished atomic.Int64 // microseconds since 1970 UTC, by the server's clock
 	caughtUp        atomic.Int64 // microseconds since 1970 UTC, by ours

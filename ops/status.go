@@ -43,6 +43,8 @@ type SourceStatus struct {
 	PublishedPerSecond float64     `json:"published_per_second"`
 	Reconnects         int64       `json:"reconnects"`
 	Slot               *SlotStatus `json:"slot,omitempty"`
+	// Stream is about a change stream's place in the oplog.
+	Stream *StreamStatus `json:"stream,omitempty"`
 	// Table is about the source's outbox tables.
 	Table *TableStatus `json:"table,omitempty"`
 	// Order is about the order of stamps; absent where no route asks for it.
@@ -53,9 +55,11 @@ type SourceStatus struct {
 type Rung struct {
 	// Name is server, sent, received, published, confirmed or restart.
 	Name string `json:"name"`
-	// LSN is empty while unknown.
+	// LSN is empty while unknown. For a change stream it is a cluster time: RFC 3339, a point, and the increment.
 	LSN         string `json:"lsn"`
 	BehindBytes int64  `json:"behind_bytes"` // behind the server's head
+	// BehindSeconds stands in place of BehindBytes for a change stream.
+	BehindSeconds *float64 `json:"behind_seconds,omitempty"`
 }
 
 // EventCount counts events since the start of the process.
@@ -135,6 +139,7 @@ func (s *Source) status(now time.Time) SourceStatus {
 		ReceivedPerSecond: s.receivedRate.perSecond(), PublishedPerSecond: s.publishedRate.perSecond(),
 		Reconnects: s.reconnects.Load(),
 		Table:      s.tableStatus(),
+		Stream:     s.streamStatus(),
 		Order:      s.orderStatus(),
 	}
 	st.Events.Inversions, _ = s.inversions()
@@ -151,7 +156,11 @@ func (s *Source) status(now time.Time) SourceStatus {
 	rungs := s.ladder()
 	for _, r := range rungs {
 		out := Rung{Name: r.name}
-		if r.known {
+		switch {
+		case !r.known:
+		case s.clusterTimes():
+			out.LSN, out.BehindSeconds = clusterText(r.lsn), new(float64(max(clusterSeconds(rungs[0].lsn)-clusterSeconds(r.lsn), 0)))
+		default:
 			out.LSN, out.BehindBytes = r.lsn.String(), int64(rungs[0].lsn.Sub(r.lsn))
 		}
 		st.Ladder = append(st.Ladder, out)

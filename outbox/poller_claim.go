@@ -71,8 +71,8 @@ func (p *Poller) claim(ctx context.Context, t int, view LeaseView, only []string
 	if len(claim.Rows) < req.Limit {
 		p.turn.rows, p.turn.batch = nil, event.Batch{} // they would keep the last rows in memory
 	}
-	if len(claim.Rows) < req.Limit && only == nil {
-		p.missedLocked(t, asked, claim, time.Now())
+	if only == nil {
+		p.missedLocked(t, asked, claim, len(claim.Rows) == req.Limit, time.Now())
 	}
 	return batch, len(claim.Rows), nil
 }
@@ -86,7 +86,13 @@ func (p *Poller) excludeLocked(req *Request, now time.Time) heads {
 		}
 		req.Held = append(req.Held, key)
 		p.turn.moving = p.turn.moving || h.under > 0
-		if ids, inOrder := h.turn(now, p.opt.Batch); len(ids) > 0 {
+		room := req.Limit - len(req.Heads)
+		ids, inOrder := h.turn(now, max(room, 1))
+		switch {
+		case len(ids) == 0:
+		case room <= 0:
+			p.turn.moving = true // no claim brings more: another one will ask for these
+		default:
 			asked[key] = queue{ids, inOrder}
 			req.Heads = append(req.Heads, ids...)
 		}
@@ -212,8 +218,9 @@ func (p *Poller) cutLocked(losses uint64) {
 }
 
 // missedLocked looks at rows that were asked for and did not come although there was
-// room: they are not due yet, locked, or not there any more.
-func (p *Poller) missedLocked(t int, asked heads, claim *Claim, now time.Time) {
+// room, or although one behind them came: they are not due yet, locked, or not there any more. What is
+// behind them is not asked for before they are asked for again.
+func (p *Poller) missedLocked(t int, asked heads, claim *Claim, full bool, now time.Time) {
 	if len(asked) == 0 {
 		return
 	}
@@ -228,6 +235,9 @@ func (p *Poller) missedLocked(t int, asked heads, claim *Claim, now time.Time) {
 		}
 		w := &h.waiting[0]
 		if w.table != t || came[w.id] {
+			continue
+		}
+		if full && !slices.ContainsFunc(q.ids, func(id string) bool { return came[id] }) {
 			continue
 		}
 		w.due = now.Add(p.opt.Interval)

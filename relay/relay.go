@@ -3,7 +3,6 @@ package relay
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -153,23 +152,12 @@ func (r *Relay) Run(ctx context.Context, pub Publisher) error {
 	for _, f := range r.feeds {
 		closeErr = errors.Join(closeErr, f.close(graceCtx))
 	}
-	left := int64(0)
-	for _, f := range r.feeds {
-		left += f.underWay.Load() + f.failed.Load()
-		if f.open {
-			left++ // cut in the middle of a transaction: its events come again, the ones under way too
-		}
-	}
+	left := r.leftover(closeErr)
 	switch {
 	case cause != nil:
 		return cause
-	case left > 0:
-		return &event.Error{
-			Class: event.Halt, Fault: event.FaultUnacknowledged, Anchor: "unacknowledged",
-			What:   fmt.Sprintf("stopped with %d events unacknowledged by Kafka", left),
-			Remedy: "none is lost: they are read again at the next start; give a longer grace if Kafka was only slow",
-			Cause:  closeErr,
-		}
+	case left != nil:
+		return left
 	case closeErr != nil && !errors.Is(closeErr, errGrace) && !errors.Is(closeErr, context.DeadlineExceeded):
 		return closeErr
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -102,8 +103,9 @@ func TestPoisonStopsItsSourceAndNothingPastItIsConfirmed(t *testing.T) {
 		g.stop()
 		err := <-g.err
 		var e *event.Error
-		if !errors.As(err, &e) || e.Fault != event.FaultUnacknowledged {
-			t.Fatalf("Run returned %v, want a fault of unacknowledged events", err)
+		if !errors.As(err, &e) || e.Fault != event.FaultUnacknowledged || strings.Contains(e.What, "Kafka") ||
+			!strings.Contains(err.Error(), "at or behind what halted their source: source ") {
+			t.Fatalf("Run returned %v, want the fault of unacknowledged events, and that the source had halted", err)
 		}
 	})
 }
@@ -135,7 +137,7 @@ func TestStopWithSilentBrokerEndsWithinTheGrace(t *testing.T) {
 			t.Fatalf("the stop took %s with a grace of 7 s", took)
 		}
 		var e *event.Error
-		if !errors.As(err, &e) || e.Fault != event.FaultUnacknowledged {
+		if !errors.As(err, &e) || e.Fault != event.FaultUnacknowledged || e.What != "stopped with 2 events unacknowledged by Kafka" {
 			t.Fatalf("Run returned %v, want a fault of unacknowledged events", err)
 		}
 		if got := src.last(); got != 0 {
@@ -245,7 +247,7 @@ func TestStopInTheMiddleOfATransactionIsNotCalledClean(t *testing.T) {
 		synctest.Wait()
 		g.stop()
 		var e *event.Error
-		if err := <-g.err; !errors.As(err, &e) || e.Fault != event.FaultUnacknowledged {
+		if err := <-g.err; !errors.As(err, &e) || e.Fault != event.FaultUnacknowledged || e.What != "stopped with 1 transactions whose end did not come" {
 			t.Fatalf("Run returned %v, want a fault of unacknowledged events", err)
 		}
 	})

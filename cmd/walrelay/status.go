@@ -120,10 +120,17 @@ func printStatus(out io.Writer, st ops.Status) error {
 			if r.LSN == "" {
 				continue // not known (yet)
 			}
-			fmt.Fprintf(w, "  %s\t%s\t%d bytes behind\n", r.Name, r.LSN, r.BehindBytes)
+			behind := fmt.Sprintf("%d bytes behind", r.BehindBytes)
+			if r.BehindSeconds != nil {
+				behind = fmt.Sprintf("%.0f s behind", *r.BehindSeconds)
+			}
+			fmt.Fprintf(w, "  %s\t%s\t%s\n", r.Name, r.LSN, behind)
 		}
 		if s.Slot != nil {
 			fmt.Fprintf(w, "  slot\t%s\t%s, %d bytes retained\n", s.Slot.Slot, s.Slot.WALStatus, s.Slot.RetainedBytes)
+		}
+		if s.Stream != nil && s.Stream.HeadroomSeconds != nil && s.Stream.OplogWindowSeconds != nil {
+			fmt.Fprintf(w, "  oplog\t%.0f s\tthe position is %.0f s before its end\n", *s.Stream.OplogWindowSeconds, *s.Stream.HeadroomSeconds)
 		}
 	}
 	for _, r := range st.Broker.Reasons {

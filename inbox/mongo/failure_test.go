@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/event"
 	driver "go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/walrelay/walrelay/inbox"
 	"github.com/walrelay/walrelay/inbox/mongo"
@@ -157,7 +160,12 @@ func TestHandleWithoutATransactionOrWithAnotherClientsIsRefused(t *testing.T) {
 
 func TestCancelledRecordIsNeitherMarkedNorHandled(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	var aborts atomic.Int32
+	h := newHouse(t, options.Client().SetMonitor(&event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
+		if e.CommandName == "abortTransaction" {
+			aborts.Add(1)
+		}
+	}}))
 	in := h.inbox(inbox.Options{}, mongo.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	got, err := in.Process(ctx, published(1, 1), func(ctx context.Context, m inbox.Message) error {
@@ -168,6 +176,9 @@ func TestCancelledRecordIsNeitherMarkedNorHandled(t *testing.T) {
 		t.Errorf("%s, %v", got, err)
 	}
 	h.holds(0, 0)
+	if aborts.Load() != 1 {
+		t.Error("the transaction was left open on the server")
+	}
 	got, err = in.Process(t.Context(), published(1, 1), h.pay)
 	is(t, "again", inbox.Handled, got, err)
 }

@@ -60,7 +60,7 @@ func (in *Inbox) Process(ctx context.Context, r inbox.Record, h Handler) (inbox.
 // last transaction.
 func (in *Inbox) commit(ctx context.Context, s *mongo.Session) (err error) {
 	if err := context.Cause(ctx); err != nil {
-		return err // the end of the session aborts it
+		return err // an open transaction, which the end of the session aborts; a commit that is not sent counts as one for the driver
 	}
 	for range in.opts.Runs {
 		err = s.CommitTransaction(ctx)

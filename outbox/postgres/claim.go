@@ -78,15 +78,16 @@ func (t *Table) collect(claim *outbox.Claim, limit int, room []outbox.Row) func(
 // selection selects whole rows that a claim wants, in table order, and writes nothing.
 func (t *Table) selection(req *outbox.Request, locking string, row func([][]byte) error) statement {
 	q := &query{}
-	wanted := q.wanted(t.l, req)
 	limit := q.arg(number(req.Limit)) + "::pg_catalog.int8"
 	if !t.l.states() || req.Only != nil {
+		wanted := q.wanted(t.l, req)
 		return statement{sql: t.sql("SELECT " + t.shape.list + " FROM {table} t WHERE " + t.l.isPending() + " AND " + t.l.isDue() + wanted +
 			" ORDER BY " + t.l.order() + " LIMIT " + limit + locking), args: q.args, formats: q.formats, row: row}
 	}
 	h, o := t.l.place(), t.l.ranks()
+	columns := h.selected() + ", " + o.selected()
 	return statement{sql: t.sql("WITH RECURSIVE " + routes + ", candidate AS MATERIALIZED (SELECT c.* " +
-		t.l.perRoute(h.selected()+", "+o.selected(), "pending", t.l.dueKinds(), wanted, limit) + "),\n" +
+		t.l.perRoute(columns, "pending", t.l.dueKinds(), q.wanted(t.l, withoutHeads(req)), limit) + q.headRows(t.l, req, columns) + "),\n" +
 		"chosen AS (SELECT * FROM candidate c ORDER BY " + o.of("c") + " LIMIT " + limit + ")\n" +
 		"SELECT " + t.shape.list + " FROM chosen c JOIN {table} t ON " + h.same("c") + " ORDER BY " + o.of("c")), args: q.args, formats: q.formats, row: row}
 }
@@ -165,19 +166,19 @@ func (t *Table) tryClaim(ctx context.Context, req *outbox.Request, look int) (*o
 	return claim, nil
 }
 
-// claimStatement looks at the first rows of each route, locks those that nobody else
-// has locked in table order up to the limit, and writes the claim into them. It answers for each its
+// claimStatement looks at the first rows of each route and at those whose turn it is, locks
+// those that nobody else has locked in table order up to the limit, and writes the claim into them. It answers for each its
 // number in table order, the fence, and the row.
 func (t *Table) claimStatement(req *outbox.Request, look int) statement {
 	q := &query{}
-	wanted := q.wanted(t.l, req)
 	h, o := t.l.place(), t.l.ranks()
 	columns, limit := h.selected()+", "+o.selected(), q.arg(number(req.Limit))+"::pg_catalog.int8"
 	var candidates string
 	if req.Only != nil {
-		candidates = "SELECT " + columns + " FROM {table} t WHERE " + t.l.isPending() + " AND " + t.l.isDue() + wanted
+		candidates = "SELECT " + columns + " FROM {table} t WHERE " + t.l.isPending() + " AND " + t.l.isDue() + q.wanted(t.l, req)
 	} else {
-		candidates = "SELECT c.* " + t.l.perRoute(columns, "pending", t.l.dueKinds(), wanted, q.arg(number(look))+"::pg_catalog.int8")
+		candidates = "SELECT c.* " + t.l.perRoute(columns, "pending", t.l.dueKinds(), q.wanted(t.l, withoutHeads(req)), q.arg(number(look))+"::pg_catalog.int8") +
+			q.headRows(t.l, req, columns)
 	}
 	return statement{args: q.args, formats: q.formats, sql: t.sql(`WITH RECURSIVE ` + routes + `, candidate AS MATERIALIZED (` + candidates + "),\n" +
 		h.locked("candidate u", o.of("u"), h.same("u"), t.l.isPending()+` AND `+t.l.isDue(), "", skipLocked) + `,

@@ -65,13 +65,43 @@ func (q *query) wanted(l *layout, req *outbox.Request) string {
 		}
 		b.WriteString(")")
 	}
-	if len(req.Except) > 0 {
-		b.WriteString(" AND t.{id} <> ALL (" + q.ids(l, req.Except) + ")")
-	}
+	b.WriteString(q.except(l, req))
 	if req.Only != nil {
 		b.WriteString(" AND t.{id} = ANY (" + q.ids(l, req.Only) + ")")
 	}
 	return b.String()
+}
+
+func (q *query) except(l *layout, req *outbox.Request) string {
+	if len(req.Except) == 0 {
+		return ""
+	}
+	return " AND t.{id} <> ALL (" + q.ids(l, req.Except) + ")"
+}
+
+// headRows is the part of a claim that perRoute cannot bring: pending rows of held keys
+// whose turn it is, all of them that are due. perRoute ends at a limit, and begins with what has been due
+// longest; a row that was given back later than those behind it in its key would be cut off, and
+// they would be claimed without it, in vain, again and again. Empty when there are none; otherwise wanted
+// is to be asked without heads.
+func (q *query) headRows(l *layout, req *outbox.Request, columns string) string {
+	if len(req.Heads) == 0 || len(req.Held) == 0 || req.Only != nil {
+		return ""
+	}
+	where := "t.{id} = u.id AND " + l.isPending() + " AND " + l.isDue() + " AND {key} = ANY (" + q.arg(array(req.Held)) + "::pg_catalog.text[])"
+	if len(req.Loose) > 0 { // those come without being asked for
+		where += " AND (t.{route}::pg_catalog.text = ANY (" + q.arg(array(req.Loose)) + "::pg_catalog.text[])) IS NOT TRUE"
+	}
+	// A subquery with OFFSET is never merged into a join: each row is looked up by its id.
+	return "\nUNION ALL\nSELECT c.* FROM pg_catalog.unnest(" + q.ids(l, req.Heads) + ") u (id) CROSS JOIN LATERAL (SELECT " + columns +
+		" FROM {table} t WHERE " + where + q.shards(req.Shards) + q.except(l, req) + " OFFSET 0) c"
+}
+
+// withoutHeads is the request for what headRows leaves.
+func withoutHeads(req *outbox.Request) *outbox.Request {
+	rest := *req
+	rest.Heads = nil
+	return &rest
 }
 
 // isPending is the condition that t's row is pending, whether due or not.

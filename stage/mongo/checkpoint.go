@@ -105,10 +105,7 @@ func (c Checkpoint) raise(ctx context.Context, db *mongo.Database, mark hlc.Stam
 	if err != nil {
 		return fmt.Errorf("checkpoint %s: %w", c.collection(), err)
 	}
-	stays, err := c.stamp(doc)
-	if err == nil && stays < mark {
-		err = c.misfit(fmt.Sprintf("mark %d in %s did not rise to %d", stays, c.collection(), mark), nil)
-	}
+	_, err = c.stamp(doc)
 	return err
 }
 

@@ -41,6 +41,9 @@
 //     other one has committed. So transactions of one process that run beside each other
 //     repeat each other's work: give each process a NodeKey of its own, and set Stripes
 //     where many transactions run at a time. Use WithTransaction, which begins again.
+//     (16 sessions, one event each, two cores under load: 150 transactions a second on
+//     one document, with three attempts each; 720 on 64 stripes; 980 without a
+//     checkpoint; the bench is in bench_test.go.)
 //   - The buffer is made inside of the callback, or a second attempt writes what the
 //     first one staged.
 //   - Without the unique index of route and event id (see [Init]) two transactions at
