@@ -7,14 +7,15 @@ import (
 	"slices"
 )
 
-// arrears is what a catch-up has to bring of one table: the rows that were there when it
-// began, after the log had. Later ones are the log's. It has them in the order of their commits, among
-// events that no table has (messages, rows that their own transaction deleted), and a row that the
-// catch-up took would pass those.
+// arrears is what a catch-up has to bring of one table: the rows that are unfinished when
+// it begins and that the log will not bring. Those that it will bring are its own. It has them in the
+// order of their commits, among events that no table has (messages, rows that their own transaction
+// deleted), and a row that the catch-up took would pass those.
 //
-//	claimed by the catch-up  ⊆  unfinished when it began
+//	claimed by the catch-up  =  unfinished when it began − coming with the log
 //
-// It is for one goroutine.
+// The rows are looked at first and the log after them, up to its end: what is committed later
+// is in neither. It is for one goroutine.
 type arrears struct {
 	table Table
 	seed  maphash.Seed
@@ -32,9 +33,28 @@ func newArrears(ctx context.Context, t Table) (*arrears, error) {
 	}
 	slices.Sort(a.ids)
 	a.ids = slices.Clip(slices.Compact(a.ids))
-	a.left = len(a.ids)
 	a.came = make([]uint64, (len(a.ids)+63)/64)
+	a.left = len(a.ids)
 	return a, nil
+}
+
+// leave takes a row out that comes with the log. To be called before the first claim.
+func (a *arrears) leave(id []byte) {
+	if at, ok := slices.BinarySearch(a.ids, maphash.Bytes(a.seed, id)); ok {
+		a.came[at/64] |= 1 << (at % 64)
+	}
+}
+
+// settle makes up the account, once all that comes with the log has been said.
+func (a *arrears) settle() {
+	kept := a.ids[:0]
+	for i, h := range a.ids {
+		if a.came[i/64]&(1<<(i%64)) == 0 {
+			kept = append(kept, h)
+		}
+	}
+	a.ids, a.left = kept, len(kept)
+	clear(a.came)
 }
 
 // take reports whether the row is owed, and notes that it came.
@@ -92,11 +112,36 @@ func (p *Poller) noteArrears(ctx context.Context) error {
 	if p.gear.Kind != GearCatchUp || p.turn.arrears != nil {
 		return nil
 	}
-	all := make([]*arrears, len(p.tables))
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { // a stop does not wait for the end of a long log
+		select {
+		case <-p.finished:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	all, some := make([]*arrears, len(p.tables)), false
+	by := map[string]*arrears{}
 	for i, t := range p.tables {
 		var err error
 		if all[i], err = newArrears(ctx, t); err != nil {
 			return err
+		}
+		by[t.Relation()] = all[i]
+		some = some || all[i].left > 0
+	}
+	if some && p.gear.Coming != nil {
+		err := p.gear.Coming(ctx, func(relation string, id []byte) {
+			if a := by[relation]; a != nil {
+				a.leave(id)
+			}
+		})
+		if err != nil {
+			return fmt.Errorf("looking what the log will bring: %w", err)
+		}
+		for _, a := range all {
+			a.settle()
 		}
 	}
 	p.turn.arrears = all

@@ -27,6 +27,9 @@ const (
 // Gear is a kind with what it needs.
 type Gear struct {
 	Kind GearKind
+	// Coming calls each with the rows that the log, once it is followed, will bring of those
+	// that are committed already. GearCatchUp only; nil: none.
+	Coming func(ctx context.Context, each func(relation string, id []byte)) error
 	// Delivered waits until everything that the log brought at or below a position is
 	// delivered, and marked. GearSweep only.
 	Delivered func(ctx context.Context, at event.Position) error

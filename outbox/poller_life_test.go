@@ -257,6 +257,7 @@ func TestTheCatchUpBringsWhatWasThereAndLeavesWritersToTheLog(t *testing.T) {
 			db.Insert(outboxfake.Row{Key: fmt.Sprint("k", i%10)})
 		}
 		db.Insert(outboxfake.Row{ID: "later", Key: "later", Route: "late"}) // its backoff is the sweep's
+		db.Insert(outboxfake.Row{ID: "comes", Key: "comes"})                // with the log
 		db.Hold("other", time.Minute, 14, 15)
 		ctx, cancel := contextOf(t)
 		var written atomic.Int64
@@ -273,7 +274,12 @@ func TestTheCatchUpBringsWhatWasThereAndLeavesWritersToTheLog(t *testing.T) {
 		var left int
 		began := atomic.Int64{} // rows of writers that were there when it looked
 		p := start(t, db, b, setup{
-			name: "one", gear: outbox.Gear{Kind: outbox.GearCatchUp}, opt: outbox.Options{Batch: 50, Attempts: 100},
+			name: "one", opt: outbox.Options{Batch: 50, Attempts: 100},
+			gear: outbox.Gear{Kind: outbox.GearCatchUp, Coming: func(_ context.Context, each func(string, []byte)) error {
+				each("public.outbox", []byte("comes"))
+				each("public.other", []byte("later"))
+				return nil
+			}},
 			slow: func(op string) {
 				if op == "owed" {
 					began.Store(int64(written.Load()))
@@ -304,6 +310,9 @@ func TestTheCatchUpBringsWhatWasThereAndLeavesWritersToTheLog(t *testing.T) {
 		}
 		if old != 1000 || inversions(b) != 0 {
 			t.Errorf("%d of 1000 old rows, %d inversions", old, inversions(b))
+		}
+		if got := b.ids("comes"); len(got) > 0 {
+			t.Errorf("%v was published, which the log will bring", got)
 		}
 		later := 0
 		for _, id := range b.ids("w") {
