@@ -32,6 +32,8 @@ type reply struct {
 	count  int
 	// last is the token of the last event; nil without events.
 	last bson.Raw
+	// ends: the last event is no insert, but the end of the collection or near it.
+	ends bool
 	// end is the token of the place that was read up to; nil: the server gave none.
 	end bson.Raw
 	// at is the server's time of operation: what it had applied.
@@ -142,9 +144,12 @@ func (r *reply) scan(batch bson.RawArray) bool {
 	if last == nil {
 		return true
 	}
-	var ok bool
-	r.last, ok = bson.Raw(last).Lookup("_id").DocumentOK()
-	return ok
+	var c change
+	if c.read(last) != nil {
+		return false
+	}
+	r.last, r.ends = c.id, string(c.op) != opInsert
+	return true
 }
 
 // nextEvent cuts the first document off the elements of an array; nil: there is none.

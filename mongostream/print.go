@@ -3,6 +3,7 @@ package mongostream
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -48,7 +49,11 @@ func (o *Options) roleJS() string {
 		fmt.Fprintf(&b, "  {resource: {db: %s, collection: %s}, actions: [%s]},\n", quoteJS(database), quoteJS(collection), quoteAll(actions))
 	}
 	b.WriteString("db.getSiblingDB(\"admin\").createRole({role: " + quoteJS(roleName) + ", roles: [], privileges: [\n")
-	privilege(o.Database, o.Collection, append(o.outboxActions(), "listIndexes"))
+	actions := o.outboxActions()
+	if !slices.Contains(actions, "listIndexes") {
+		actions = append(actions, "listIndexes")
+	}
+	privilege(o.Database, o.Collection, actions)
 	for _, book := range o.books() {
 		privilege(o.Database, book, append(o.bookActions(), "listIndexes"))
 	}

@@ -86,6 +86,9 @@ func (o *Options) outboxActions() []string {
 	if o.WriteBack == DeleteRows || o.Retains {
 		actions = append(actions, "remove")
 	}
+	if o.claims() {
+		actions = append(actions, "listIndexes") // claims say which one they mean
+	}
 	return actions
 }
 

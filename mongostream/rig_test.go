@@ -58,6 +58,18 @@ func (h *house) record() *Record {
 	return r
 }
 
+// until asks until a condition holds.
+func (h *house) until(what string, met func() bool) {
+	h.t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); !met(); <-tick.C {
+		if time.Now().After(deadline) {
+			h.t.Fatalf("never: %s", what)
+		}
+	}
+}
+
 // row is an outbox document whose event id and payload are its number.
 func row(n int) bson.D {
 	return bson.D{
@@ -112,6 +124,7 @@ type watched struct {
 	// of the caller of Next
 	pos  event.Position // end of the last complete span
 	part int            // events of the span that is not complete yet
+	wait context.Context
 }
 
 func (h *house) open(change ...func(*Options)) *watched {
@@ -162,7 +175,7 @@ func (w *watched) close() {
 // eventually waits until what the observer heard fulfils a condition.
 func (w *watched) eventually(what string, met func() bool) {
 	w.t.Helper()
-	deadline := time.After(60 * time.Second)
+	deadline := time.After(patience)
 	for {
 		w.mu.Lock()
 		changed, ok := w.changed, met()
@@ -195,10 +208,27 @@ type seen struct {
 	refused error
 }
 
+// patience bounds what a test waits for.
+const patience = 30 * time.Second
+
+// patience begins a wait that may take several batches; its end is to be called.
+func (w *watched) patience(what string) func() {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), patience, errors.New("never came: "+what))
+	w.wait = ctx
+	return func() {
+		w.wait = nil
+		cancel()
+	}
+}
+
 // batch takes one batch.
 func (w *watched) batch() ([]seen, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
-	defer cancel()
+	ctx := w.wait
+	if ctx == nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.Background(), patience)
+		defer cancel()
+	}
 	b, err := w.Next(ctx)
 	if err != nil {
 		return nil, err
@@ -234,6 +264,7 @@ func (w *watched) batch() ([]seen, error) {
 func (w *watched) events(n int) []seen {
 	w.t.Helper()
 	var got []seen
+	defer w.patience(fmt.Sprintf("%d events", n))()
 	for len(got) < n || w.part > 0 {
 		more, err := w.batch()
 		if err != nil {
@@ -250,6 +281,7 @@ func (w *watched) events(n int) []seen {
 // idle takes batches until the position is at or past a place, and wants no event.
 func (w *watched) idle(until event.Position) {
 	w.t.Helper()
+	defer w.patience("position " + until.String())()
 	for w.pos.Compare(until) < 0 {
 		more, err := w.batch()
 		if err != nil {
@@ -264,6 +296,7 @@ func (w *watched) idle(until event.Position) {
 // failure takes batches until the stream ends with an error.
 func (w *watched) failure() (got []seen, err error) {
 	w.t.Helper()
+	defer w.patience("an error")()
 	for {
 		more, err := w.batch()
 		if errors.Is(err, io.EOF) || errors.Is(err, context.DeadlineExceeded) {

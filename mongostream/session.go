@@ -33,8 +33,9 @@ type standing struct {
 	received bson.Raw
 	// collection is the UUID that the next event must carry; nil: any.
 	collection []byte
-	byTime     bool // go on at the token's time, since the server does not find the token
-	noted      bool // the record says that the stream is followed
+	byTime     bool   // go on at the token's time, since the server does not find the token
+	goodbye    string // what became of the collection, for people
+	noted      bool   // the record says that the stream is followed
 	attempts   attempts
 }
 
@@ -111,7 +112,7 @@ func (s *Stream) follow(ctx context.Context, cur *cursor, p *standing) error {
 			return nil
 		}
 		if cur.id == 0 {
-			return s.ended(p, r)
+			return s.ended(p)
 		}
 	}
 }
@@ -137,6 +138,8 @@ func (s *Stream) handOver(ctx context.Context, p *standing, r reply) bool {
 	c := chunk{reply: r}
 	if r.count > 0 {
 		c.mem = s.memory.take(r.size)
+	} else if parts, _ := parseToken(tokenData(r.end)); parts.Invalidate && s.opt.OnDrop != DropContinue {
+		c.end = nil // no place to go on at, unless an operator wants to: a restart has to see the drop again
 	}
 	end := r.last
 	if tokenData(r.end) > tokenData(end) {
@@ -157,6 +160,11 @@ func (s *Stream) handOver(ctx context.Context, p *standing, r reply) bool {
 // of another set takes a place in time without a word. Within one stream a
 // collection that was dropped and made again is announced.
 func (s *Stream) guard(p *standing, r *reply) error {
+	if r.ends {
+		if what := goodbye(r); what != "" {
+			p.goodbye = what
+		}
+	}
 	parts, _ := parseToken(tokenData(r.last))
 	if parts.Invalidate {
 		p.collection = nil // whatever comes next
@@ -178,7 +186,7 @@ func (s *Stream) guard(p *standing, r *reply) error {
 }
 
 // ended answers what a cursor's end means that the server closed.
-func (s *Stream) ended(p *standing, r reply) error {
+func (s *Stream) ended(p *standing) error {
 	parts, _ := parseToken(tokenData(p.received))
 	if !parts.Invalidate {
 		return errCursorClosed
@@ -187,13 +195,13 @@ func (s *Stream) ended(p *standing, r reply) error {
 		p.collection = nil
 		return nil
 	}
-	return s.dropped(r)
+	return s.dropped(p.goodbye)
 }
 
 var errCursorClosed error = &event.Error{Class: event.Retry, Anchor: AnchorServer, What: "the server closed the change stream", Remedy: "nothing; it is opened again"}
 
-func (s *Stream) dropped(r reply) error {
-	what := "is gone: it was dropped or renamed"
+// goodbye says what became of the collection.
+func goodbye(r *reply) (what string) {
 	for rest := r.events; len(rest) > 0; {
 		var doc []byte
 		var c change
@@ -209,6 +217,13 @@ func (s *Stream) dropped(r reply) error {
 			to, _ := c.to.Lookup("coll").StringValueOK()
 			what = "was renamed to " + to
 		}
+	}
+	return what
+}
+
+func (s *Stream) dropped(what string) error {
+	if what == "" {
+		what = "is gone: it was dropped or renamed"
 	}
 	return &event.Error{
 		Class: event.Halt, Fault: event.FaultGap, Anchor: AnchorDropped,

@@ -254,7 +254,10 @@ func TestWhatTheSweepFailsAtHoldsItsKeyInTheLogToo(t *testing.T) {
 		}})
 		until(t, time.Minute, "the sweep failed", slow.Load)
 		log.insert(outboxfake.Row{ID: "k2", EventID: "k2", Key: "k"})
-		time.Sleep(time.Second)
+		if err := log.waitPassed(ctx, event.AtLSN(db.End())); err != nil {
+			t.Fatal(err)
+		}
+		equal(t, b.ids("k"), nil)
 		b.change(func(b *broker) { delete(b.missing, "late") })
 		until(t, time.Minute, "both are delivered", func() bool { return len(b.ids("k")) == 2 })
 		equal(t, b.ids("k"), []string{"k1", "k2"})
@@ -282,8 +285,7 @@ func TestRowsBehindHeldKeysNeverStarveTheOthers(t *testing.T) {
 		p := start(t, db, b, setup{name: "one", gate: gate, gear: log.gear(), delay: func() time.Duration { return 50 * time.Microsecond }})
 		until(t, 20*time.Second, "the other key", func() bool { return len(b.ids("other")) == 1 })
 		_, _ = park.Retry(ctx, []int64{1})
-		until(t, time.Minute, "the first one", func() bool { return len(b.ids("k")) > 0 })
-		time.Sleep(600 * time.Millisecond)
+		until(t, time.Minute, "half of them", func() bool { return len(b.ids("k")) > 6_000 })
 		log.insert(outboxfake.Row{ID: "last", EventID: "last", Key: "k"})
 		until(t, 5*time.Minute, "those behind", func() bool { return len(b.ids("k")) == 12_001 })
 		equal(t, b.ids("k"), append(behind, "last"))

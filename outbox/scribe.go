@@ -203,19 +203,37 @@ func (s *Scribe) Close(ctx context.Context) error {
 	return s.log.Close(ctx)
 }
 
+// remembering is a Log that knows whether a process that starts now would be brought
+// anything at or below a position again.
+type remembering interface{ Remembered(at event.Position) bool }
+
+const (
+	// nudgeEvery is how often the log is asked for its end while somebody waits for it.
+	nudgeEvery = 250 * time.Millisecond
+	// rememberedEvery is how often it is asked whether it remembers a position.
+	rememberedEvery = 20 * time.Millisecond
+)
+
 // WaitPassed waits until the log was told a position at or after at: everything
-// that it brought at or below is delivered, and marked.
+// that it brought at or below is delivered, and marked. It is remembered, too, where the log
+// can say so: what a table reader then publishes, and deletes or forgets, does not come
+// from the log again after a crash.
 func (s *Scribe) WaitPassed(ctx context.Context, at event.Position) error {
-	tick := time.NewTicker(250 * time.Millisecond)
+	memory, _ := s.log.(remembering)
+	tick := time.NewTicker(nudgeEvery)
 	defer tick.Stop()
 	for {
 		s.mu.Lock()
 		passed, passing := s.passed, s.passing
 		s.mu.Unlock()
 		if passed.Compare(at) >= 0 {
-			return nil
+			if memory == nil || memory.Remembered(at) {
+				return nil
+			}
+			tick.Reset(rememberedEvery)
+		} else {
+			s.log.Nudge()
 		}
-		s.log.Nudge()
 		select {
 		case <-passing:
 		case <-tick.C:

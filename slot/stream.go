@@ -140,6 +140,13 @@ func (s *Stream) Confirm(pos event.Position) {
 // comes for is reached soon. It does not block.
 func (s *Stream) Nudge() { s.nudged.Store(true) }
 
+// Remembered reports whether a process that starts now would be brought nothing again that
+// this one handed out at or below at. It asks no server.
+func (s *Stream) Remembered(at event.Position) bool {
+	settled := s.settled.Load()
+	return uint64(at.LSN) <= settled || s.lastEvent.Load() <= settled // idle, positions follow in strides
+}
+
 func (s *Stream) wakeKeeper() {
 	select {
 	case s.keeperWake <- struct{}{}:

@@ -23,7 +23,7 @@ func (r *Reader) Append(dst, doc []byte, ev *event.Event) (grown []byte, out Out
 	if e.Start(doc) {
 		for e.Next() {
 			// Of other fields only the frame is looked at.
-			if c, ours := r.columns[string(e.Name)]; ours {
+			if c := r.find(e.Name); c != nil {
 				a.take(c, &e)
 			}
 		}
@@ -64,7 +64,7 @@ type appending struct {
 	timed  bool                    // there is one
 }
 
-func (a *appending) take(c column, e *bsonjson.Elements) {
+func (a *appending) take(c *column, e *bsonjson.Elements) {
 	if bit := uint64(1) << (c.index % 64); c.index < maxColumns {
 		if a.seen[c.index/64]&bit != 0 {
 			return

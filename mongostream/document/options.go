@@ -21,8 +21,11 @@ type Options struct {
 // Reader makes events of documents. It is never changed, so any number of
 // goroutines may use it.
 type Reader struct {
-	schema   event.Schema
-	columns  map[string]column
+	schema  event.Schema
+	columns []column
+	// byLength has the columns by the length of their names, the longest ones together: few
+	// have one length, so that comparing is cheaper than a hash.
+	byLength [longName + 1][]column
 	extras   []string
 	format   bsonjson.Format
 	payload  *bsonjson.Encoder
@@ -35,6 +38,7 @@ type Reader struct {
 
 // column is what one field of a document is for.
 type column struct {
+	name   string
 	index  int
 	fields uint32 // a bit for each event.Field
 	extra  int    // index into Event.Extra plus one; zero: none
@@ -42,6 +46,9 @@ type column struct {
 }
 
 const fieldID = "_id"
+
+// longName is a length from which on names share a place.
+const longName = 40
 
 // maxColumns is how many different columns are told apart when a document has one twice.
 const maxColumns = 256
@@ -53,31 +60,45 @@ func New(o Options) *Reader {
 		text.LegacyUUID = bsonjson.LegacyPython
 	}
 	r := &Reader{
-		schema: o.Schema, columns: make(map[string]column), extras: o.Extra, format: o.Format.Format,
+		schema: o.Schema, extras: o.Extra, format: o.Format.Format,
 		payload: bsonjson.New(o.Format), text: bsonjson.New(text), relation: o.Relation, most: o.MaxPayload,
 	}
-	find := func(name string) column {
-		c, known := r.columns[name]
-		if !known {
-			c.index, c.isID = len(r.columns), name == fieldID
-		}
-		return c
-	}
-	r.columns[fieldID] = find(fieldID)
+	r.column(fieldID).isID = true
 	for f, name := range o.Schema.Columns {
-		if name == "" || event.Field(f) == event.RowID {
-			continue
+		if name != "" && event.Field(f) != event.RowID {
+			r.column(name).fields |= 1 << f
 		}
-		c := find(name)
-		c.fields |= 1 << f
-		r.columns[name] = c
 	}
 	for i, name := range o.Extra {
-		c := find(name)
-		c.extra = i + 1
-		r.columns[name] = c
+		r.column(name).extra = i + 1
+	}
+	for i := range r.columns {
+		n := min(len(r.columns[i].name), longName)
+		r.byLength[n] = append(r.byLength[n], r.columns[i])
 	}
 	id := o.Schema.Columns[event.RowID]
 	r.idIsEventID = id != "" && id == o.Schema.Columns[event.EventID]
 	return r
+}
+
+// column finds or makes the one of that name.
+func (r *Reader) column(name string) *column {
+	for i := range r.columns {
+		if r.columns[i].name == name {
+			return &r.columns[i]
+		}
+	}
+	r.columns = append(r.columns, column{name: name, index: len(r.columns)})
+	return &r.columns[len(r.columns)-1]
+}
+
+// find gives the column of that name; nil: the field is not ours.
+func (r *Reader) find(name []byte) *column {
+	same := r.byLength[min(len(name), longName)]
+	for i := range same {
+		if same[i].name == string(name) {
+			return &same[i]
+		}
+	}
+	return nil
 }

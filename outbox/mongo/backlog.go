@@ -46,12 +46,15 @@ func (t *Table) Backlog(ctx context.Context, loose []string) (*Backlog, error) {
 
 // open are the stretches of rows that are neither published nor given up.
 func (l *layout) open() []stretch {
-	order := ascending(l.order())
 	if !l.states() {
-		return []stretch{{l.isPending(), order, l.hint("", l.claimKeys()...)}}
+		return []stretch{{l.isPending(), ascending(l.claimKeys()), l.hint("", l.claimKeys()...)}}
 	}
+	order := ascending(l.order()) // with rows that are not due among them: this alone does sort
 	status := l.column(event.Status)
-	return []stretch{{filter: bson.D{is(status, pending)}, sort: order}, {filter: bson.D{is(status, processing)}, sort: order}}
+	return []stretch{
+		{bson.D{is(status, pending)}, order, l.hint(pending, l.claimKeys()...)},
+		{bson.D{is(status, processing)}, order, l.hint(processing, fieldProcessingAt)},
+	}
 }
 
 // next takes the oldest rows, where more parts are owed: new rows come after them.

@@ -98,15 +98,15 @@ func (t *Table) oldest(ctx context.Context, c *driver.Collection) (time.Duration
 
 // fronts are the places where the oldest row may be.
 func (t *Table) fronts() []stretch {
-	order := ascending(t.l.order())
-	if !t.l.states() {
-		return []stretch{{t.l.isPending(), order, t.l.hint("", t.l.claimKeys()...)}}
-	}
 	claims := t.l.claimKeys()
+	by := ascending(claims)
+	if !t.l.states() {
+		return []stretch{{t.l.isPending(), by, t.l.hint("", claims...)}}
+	}
 	hint, waiting := t.l.hint(pending, claims...), bson.D{is(t.l.column(event.Status), pending)}
 	return []stretch{
-		{append(waiting[:1:1], is(claims[1], nil)), order, hint},
-		{append(waiting[:1:1], is(claims[1], op("$type", "date"))), ascending(claims[1:]), hint},
+		{append(waiting[:1:1], is(claims[1], nil)), by, hint},
+		{append(waiting[:1:1], is(claims[1], op("$type", "date"))), by, hint},
 		{bson.D{is(t.l.column(event.Status), processing)}, nil, t.l.hint(processing, fieldProcessingAt)},
 	}
 }

@@ -242,3 +242,7 @@ func same(t testing.TB, what string, got, want []string) {
 		t.Fatalf("%s: got %v, want %v", what, got, want)
 	}
 }
+
+func contextOf(ctx context.Context, s *driver.Session) context.Context {
+	return driver.NewSessionContext(ctx, s)
+}

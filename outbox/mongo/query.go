@@ -30,19 +30,19 @@ func (l *layout) stretches(req *outbox.Request) []stretch {
 		}
 		return []stretch{{filter: and(d, more), hint: byID}}
 	}
-	order := ascending(l.order())
+	// Sorted by all keys of the index, those that are the same for all rows too: so there is one way to
+	// do it, and the server need not choose.
+	keys := l.claimKeys()
+	by := ascending(keys)
 	if !l.states() {
-		return []stretch{{filter: and(l.isPending(), more), sort: order, hint: l.hint("", l.claimKeys()...)}}
+		return []stretch{{filter: and(l.isPending(), more), sort: by, hint: l.hint("", keys...)}}
 	}
-	hint, due := l.hint(pending, l.claimKeys()...), l.claimKeys()[1]
+	hint, due := l.hint(pending, keys...), keys[1]
 	var all []stretch
 	for _, stamp := range l.stamps() {
-		all = append(all, stretch{and(append(append(l.isPending(), is(due, nil)), stamp...), more), order, hint})
+		all = append(all, stretch{and(append(append(l.isPending(), is(due, nil)), stamp...), more), by, hint})
 	}
-	return append(all, stretch{
-		and(append(l.isPending(), is(due, op("$type", "date")), is("$expr", l.isDue())), more),
-		append(ascending([]string{due}), order...), hint,
-	})
+	return append(all, stretch{and(append(l.isPending(), is(due, op("$type", "date")), is("$expr", l.isDue())), more), by, hint})
 }
 
 // stamps cut a stretch in two where rows without a stamp shall come last: MongoDB sorts them first.
@@ -79,7 +79,7 @@ func (l *layout) fields(more ...string) bson.D {
 func (l *layout) find(ctx context.Context, c *driver.Collection, parts []stretch, limit int, only bson.D) ([]found, error) {
 	var rows []found
 	for _, p := range parts {
-		o := options.Find().SetLimit(int64(limit)).SetBatchSize(int32(min(limit, mostAtOnce)))
+		o := options.Find().SetLimit(int64(limit)).SetBatchSize(int32(min(limit, mostAtOnce))).SetAllowDiskUse(true)
 		if p.sort != nil {
 			o.SetSort(p.sort)
 		}

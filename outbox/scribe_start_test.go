@@ -1,0 +1,41 @@
+package outbox
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/walrelay/walrelay/event"
+)
+
+func TestEventsDeliveredByAnEarlierProcessAreSkippedBelowTheStartLine(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newScribeRig(t, ScribeOptions{StartLine: func(context.Context) (event.Position, error) { return event.AtLSN(150), nil }})
+		r.table.done = map[string]bool{"b": true, "c": true, "e": true}
+		r.log.batches <- transaction(100, "a", "b", "c", "", "d")
+		r.log.batches <- transaction(200, "e") // above the line: not looked up
+		first := r.next(t)
+		var got []string
+		for i := range first.Events {
+			got = append(got, string(first.Events[i].Fields[event.RowID]))
+		}
+		if !slices.Equal(got, []string{"a", "", "d"}) || first.Spans[0].Events != 3 || !first.Spans[0].Done {
+			t.Fatalf("events %q, span %+v; want a, the message and d", got, first.Spans[0])
+		}
+		if second := r.next(t); len(second.Events) != 1 {
+			t.Fatal("an event above the start line was skipped")
+		}
+		if r.table.asked != 4 {
+			t.Fatalf("%d ids were looked up, want 4", r.table.asked)
+		}
+		r.Confirm(event.AtLSN(200))
+		time.Sleep(time.Second)
+		if got := r.table.all(); !slices.Equal(got, []string{"a", "d", "e"}) {
+			t.Fatalf("marked %q, want those that were published", got)
+		}
+		_ = r.Close(t.Context())
+	})
+}
