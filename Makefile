@@ -17,7 +17,7 @@ UNIT        = $(filter-out $(INTEGRATION),$(ALL))
 RACE        = $(filter %/ack %/event %/ops %/relay %/publish %/slot %/outbox %/capture %/hlc %/stage %/inbox,$(ALL))
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build test test-unit test-integration race lint format fuzz bench chaos demo examples examples-servers clean
+.PHONY: help deps build test test-unit test-integration race lint format fuzz bench chaos demo demo-mongo examples examples-servers clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,6 +63,9 @@ chaos: bin/noskip deps ## kill relays on the outbox table for CHAOSTIME (default
 
 demo: ## see it work: servers, an application, the relay, an account
 	CGO_ENABLED=0 GO=$(GO) $(GO) run ./test/demo
+
+demo-mongo: ## the same with MongoDB in place of Postgres
+	CGO_ENABLED=0 GO=$(GO) $(GO) run ./test/demo mongo
 
 examples: ## the two services of examples/ at work, with crashes and an account
 	CGO_ENABLED=0 GO=$(GO) $(GO) run ./test/examples

@@ -18,6 +18,10 @@ type Log interface {
 	// ends it, instead of being looked for again and again.
 	Open(haltEarly bool, state func(event.State, event.Condition), warning func(key string, c event.Condition)) (Stream, error)
 
+	// Peek opens a stream that reads what Open's would, and leaves no trace: nothing is confirmed or
+	// remembered, and who opens the log next finds it as it was.
+	Peek() (Stream, error)
+
 	// Assess answers what a stream opened now would find: the phase that was remembered and
 	// whether another relay is reading, or the error that it would end with. It changes nothing.
 	Assess(ctx context.Context) (phase event.Phase, active bool, err error)

@@ -35,6 +35,17 @@ func (l *Slot) Open(haltEarly bool, state func(event.State, event.Condition), wa
 	return stream, nil
 }
 
+// Peek opens a stream that writes no marker.
+func (l *Slot) Peek() (Stream, error) {
+	opt := l.opt
+	opt.Bookkeeping, opt.HaltOnPrecondition = slot.NoBookkeeping, true
+	stream, err := slot.Open(opt, slot.Observer{})
+	if err != nil {
+		return nil, err
+	}
+	return stream, nil
+}
+
 // Assess looks at the slot and the marker.
 func (l *Slot) Assess(ctx context.Context) (phase event.Phase, active bool, err error) {
 	err = l.with(ctx, func(conn *pgx.Conn) error {

@@ -27,7 +27,7 @@ type finishOnce = sync.Once
 func (c *Capture) openPoller(p plan) (relay.Source, error) {
 	g := outbox.Gear{Kind: outbox.GearPoll}
 	if p.gear == GearCatchUp {
-		g.Kind = outbox.GearCatchUp
+		g.Kind, g.Coming = outbox.GearCatchUp, c.coming
 	}
 	obs := c.obs.Poller
 	obs.State, obs.Warning = c.obs.State, c.obs.Warning

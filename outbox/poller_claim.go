@@ -21,9 +21,9 @@ type queue struct {
 	inOrder bool
 }
 
-// claim asks one table for rows. only restricts it to ids. room is how many it asked
-// for; the batch is nil when none can be handed out.
-func (p *Poller) claim(ctx context.Context, t int, view LeaseView, only []string) (batch *event.Batch, rows, room int, err error) {
+// claim asks one table for rows. only restricts it to ids. The batch is nil when none can
+// be handed out.
+func (p *Poller) claim(ctx context.Context, t int, view LeaseView, only []string) (batch *event.Batch, rows int, err error) {
 	req := Request{Shards: view.Shards, Only: only, Room: p.turn.rows[:0]}
 	p.mu.Lock()
 	req.Loose = p.looseLocked()
@@ -48,7 +48,7 @@ func (p *Poller) claim(ctx context.Context, t int, view LeaseView, only []string
 	call, cancel := detach(ctx, claimGrace)
 	defer cancel()
 	began := time.Now()
-	claim, err := p.tables[t].Claim(call, req)
+	claim, err := p.take(call, t, req)
 	if err == nil && p.obs.Claimed != nil {
 		p.obs.Claimed(len(claim.Rows), time.Since(began))
 	}
@@ -57,7 +57,7 @@ func (p *Poller) claim(ctx context.Context, t int, view LeaseView, only []string
 	defer p.mu.Unlock()
 	if err != nil {
 		p.turn.doubt, p.turn.blind = true, true
-		return nil, 0, req.Limit, fmt.Errorf("claiming rows of %s: %w", p.tables[t].Relation(), err)
+		return nil, 0, fmt.Errorf("claiming rows of %s: %w", p.tables[t].Relation(), err)
 	}
 	if claim.Fence != "" && !p.turn.doubt {
 		p.turn.fence = claim.Fence
@@ -74,7 +74,7 @@ func (p *Poller) claim(ctx context.Context, t int, view LeaseView, only []string
 	if only == nil {
 		p.missedLocked(t, asked, claim, len(claim.Rows) == req.Limit, time.Now())
 	}
-	return batch, len(claim.Rows), req.Limit, nil
+	return batch, len(claim.Rows), nil
 }
 
 // excludeLocked fills in the held keys and whose turn it is.

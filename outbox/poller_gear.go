@@ -27,6 +27,9 @@ const (
 // Gear is a kind with what it needs.
 type Gear struct {
 	Kind GearKind
+	// Coming calls each with the rows that the log, once it is followed, will bring of those
+	// that are committed already. GearCatchUp only; nil: none.
+	Coming func(ctx context.Context, each func(relation string, id []byte)) error
 	// Delivered waits until everything that the log brought at or below a position is
 	// delivered, and marked. GearSweep only.
 	Delivered func(ctx context.Context, at event.Position) error
@@ -42,7 +45,7 @@ type turnState struct {
 	doubt     bool        // since then a claim was not: it may have been made all the same
 	blind     bool        // nothing is claimed before a look: a claim was not answered, or a look failed
 	table     int         // to be asked next
-	short     int         // claims in a row that brought less than there was room for
+	arrears   []*arrears  // by table, in a catch-up
 	rows      []Row       // room for those of the next claim, and
 	batch     event.Batch // for what is made of them
 	moving    bool        // a claim passed over keys that are held by rows under way: others of them will come
@@ -71,23 +74,16 @@ func (p *Poller) step(ctx context.Context) (*event.Batch, time.Duration, error) 
 	if batch, err := p.wholeEvents(ctx, view); batch != nil || err != nil {
 		return batch, 0, err
 	}
-	if p.gear.Kind == GearCatchUp && p.turn.short >= 3*len(p.tables) {
-		// Writers go on: what is pending now came after the log began.
-		return p.caughtUp()
+	if err := p.noteArrears(ctx); err != nil {
+		return nil, 0, err
 	}
 	p.turn.moving = false
 	for range p.tables {
 		t := p.turn.table
 		p.turn.table = (t + 1) % len(p.tables)
-		batch, rows, room, err := p.claim(ctx, t, view, nil)
+		batch, rows, err := p.claim(ctx, t, view, nil)
 		if err != nil {
 			return nil, 0, err
-		}
-		switch {
-		case rows == room:
-			p.turn.short = 0
-		case !p.turn.moving:
-			p.turn.short++
 		}
 		if batch != nil {
 			return batch, 0, nil
@@ -252,7 +248,7 @@ func (p *Poller) caughtUp() (*event.Batch, time.Duration, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.again {
-		p.again, p.turn.short = false, 0
+		p.again = false
 		return nil, 0, nil
 	}
 	return nil, 0, fmt.Errorf("the backlog of source %s is published: %w", p.opt.Source, event.ErrTurn)

@@ -244,7 +244,7 @@ func (p *Poller) claimSnapshot(ctx context.Context, view LeaseView) (*event.Batc
 				return nil, p.opt.Interval, nil
 			}
 			n := min(len(s.ids[t]), p.opt.Batch, p.opt.InFlight)
-			batch, rows, _, err := p.claim(ctx, t, view, s.ids[t][:n])
+			batch, rows, err := p.claim(ctx, t, view, s.ids[t][:n])
 			if err != nil {
 				return nil, 0, err
 			}

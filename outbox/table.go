@@ -62,6 +62,10 @@ type Table interface {
 	// the log: whatever the log brings of them, it brings at or below at.
 	Pending(ctx context.Context, req Request) (ids []string, at event.Position, err error)
 
+	// Owed calls each with the id of every row that is neither published nor given up, due or
+	// not, in no order.
+	Owed(ctx context.Context, each func(id string)) error
+
 	// Requeue makes failed rows pending again: attempts 0, no error, due now.
 	Requeue(ctx context.Context, ids []string) (int, error)
 

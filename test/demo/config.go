@@ -10,11 +10,7 @@ import (
 const config = `name: demo
 sources:
   orders:
-    postgres:
-      url: ${DATABASE_URL}
-      tables: [public.outbox]
-      messages: [outbox]        # and pg_logical_emit_message(true, 'outbox', …)
-    schema: forze
+%s    schema: forze
 kafka:
   brokers: [%s]
   linger: 0s                    # send at once; the default of 5ms makes fewer, larger requests
@@ -25,11 +21,12 @@ http: {listen: "%s"}
 
 // writeConfig writes the file and prints it so that it can be copied.
 func (st *stage) writeConfig() error {
-	text := fmt.Sprintf(config, strings.Join(st.brokers, ", "), topic, st.listen)
+	text := fmt.Sprintf(config, st.db.config(), strings.Join(st.brokers, ", "), topic, st.listen)
 	if err := os.WriteFile(st.configPath, []byte(text), 0o600); err != nil {
 		return err
 	}
 	st.p.line("\nThe configuration, %s:\n\n%s", st.configPath, strings.TrimRight(text, "\n"))
-	st.p.line("\nexport DATABASE_URL='%s'", st.databaseURL)
+	name, value, _ := strings.Cut(st.db.env(), "=")
+	st.p.line("\nexport %s='%s'", name, value)
 	return nil
 }

@@ -41,7 +41,7 @@ func TestDemoShowsEveryEventAndEndsWithItsAccount(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	var s screen
-	if code := run(ctx, "25", &s); code != 0 {
+	if code := run(ctx, &postgres{}, "25", &s); code != 0 {
 		t.Fatalf("exit status %d:\n%s", code, strings.Join(s.lines(), "\n"))
 	}
 	lines := s.lines()
@@ -72,7 +72,7 @@ func TestDemoThatIsInterruptedAccountsForWhatWasCommitted(t *testing.T) {
 			interrupt()
 		}
 	}}
-	if code := run(ctx, "100000", &s); code != 0 {
+	if code := run(ctx, &postgres{}, "100000", &s); code != 0 {
 		t.Fatalf("exit status %d:\n%s", code, strings.Join(s.lines(), "\n"))
 	}
 	lines := s.lines()
@@ -85,7 +85,7 @@ func TestDemoRefusesANumberThatIsNone(t *testing.T) {
 	t.Parallel()
 	for _, events := range []string{"many", "0", "-1"} {
 		var s screen
-		if code := run(t.Context(), events, &s); code != 2 {
+		if code := run(t.Context(), &postgres{}, events, &s); code != 2 {
 			t.Errorf("DEMO_EVENTS=%s exits %d, want 2", events, code)
 		}
 	}

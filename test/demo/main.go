@@ -24,12 +24,16 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	// A second ctrl-C ends at once; the kernel then takes the children with us.
 	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx, os.Getenv("DEMO_EVENTS"), os.Stdout))
+	var db database = &postgres{}
+	if len(os.Args) > 1 && os.Args[1] == "mongo" {
+		db = &mongo{}
+	}
+	os.Exit(run(ctx, db, os.Getenv("DEMO_EVENTS"), os.Stdout))
 }
 
 // run is the program; it returns the exit status. The last line is printed
 // whatever happens, after everything was stopped.
-func run(ctx context.Context, events string, out io.Writer) int {
+func run(ctx context.Context, db database, events string, out io.Writer) int {
 	p := &printer{w: out}
 	total, err := strconv.Atoi(events)
 	if events == "" {
@@ -40,7 +44,7 @@ func run(ctx context.Context, events string, out io.Writer) int {
 		return 2
 	}
 	t := newTally()
-	err = demo(ctx, total, t, p)
+	err = demo(ctx, db, total, t, p)
 	sum := t.summary()
 	switch {
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
@@ -60,11 +64,11 @@ func run(ctx context.Context, events string, out io.Writer) int {
 }
 
 // demo sets the stage, plays, and clears it away again.
-func demo(ctx context.Context, total int, t *tally, p *printer) (err error) {
+func demo(ctx context.Context, db database, total int, t *tally, p *printer) (err error) {
 	began := time.Now()
-	p.line("walrelay demo: Postgres 18 ─► walrelay ─► a Kafka-protocol broker inside this program.")
-	p.line("The first run fetches Postgres (15 MB). Nothing is installed, and nothing keeps running.\n")
-	st, err := build(ctx, p)
+	p.line("walrelay demo: %s ─► walrelay ─► a Kafka-protocol broker inside this program.", db.title())
+	p.line("The first run fetches %s. Nothing is installed, and nothing keeps running.\n", db.fetches())
+	st, err := build(ctx, db, p)
 	if err != nil {
 		return err
 	}
@@ -94,7 +98,7 @@ func demo(ctx context.Context, total int, t *tally, p *printer) (err error) {
 		case <-writing.Done():
 		}
 	}()
-	if err := write(writing, st.databaseURL, total, t); err != nil {
+	if err := write(writing, st.db, total, t); err != nil {
 		return err
 	}
 	// What is committed has to arrive, also after ctrl-C.

@@ -52,7 +52,7 @@ func (st *stage) command(args ...string) *exec.Cmd {
 			cmd.Env = append(cmd.Env, v)
 		}
 	}
-	cmd.Env = append(cmd.Env, "WALRELAY_CONFIG="+st.configPath, "DATABASE_URL="+st.databaseURL)
+	cmd.Env = append(cmd.Env, "WALRELAY_CONFIG="+st.configPath, st.db.env())
 	return cmd
 }
 

@@ -15,30 +15,28 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"github.com/walrelay/walrelay/test/ground"
-	"github.com/walrelay/walrelay/test/pgserver"
 )
 
 // stage is everything that runs: servers, broker, the relay.
 type stage struct {
-	p           *printer
-	dir         string
-	postgres    *pgserver.Server
-	databaseURL string
-	broker      *kfake.Cluster
-	brokers     []string
-	program     string
-	listen      string
-	configPath  string
-	logPath     string
-	relay       *ground.Process
-	keep        bool // leave the folder with the log behind
-	release     []func()
+	p          *printer
+	dir        string
+	db         database
+	broker     *kfake.Cluster
+	brokers    []string
+	program    string
+	listen     string
+	configPath string
+	logPath    string
+	relay      *ground.Process
+	keep       bool // leave the folder with the log behind
+	release    []func()
 }
 
 // build fetches and starts the servers and compiles walrelay, both at the same
 // time. After an error everything is closed already.
-func build(ctx context.Context, p *printer) (st *stage, err error) {
-	st = &stage{p: p}
+func build(ctx context.Context, db database, p *printer) (st *stage, err error) {
+	st = &stage{p: p, db: db}
 	defer func() {
 		if err != nil {
 			st.close()
@@ -57,25 +55,24 @@ func build(ctx context.Context, p *printer) (st *stage, err error) {
 	st.listen = fmt.Sprintf("127.0.0.1:%d", port)
 
 	var wg sync.WaitGroup
-	var pgErr, goErr error
-	wg.Go(func() { pgErr = st.startPostgres() })
+	var dbErr, goErr error
+	wg.Go(func() { dbErr = st.startDatabase() })
 	wg.Go(func() { goErr = st.compile(ctx) })
 	wg.Wait()
-	if err := errors.Join(pgErr, goErr); err != nil || ctx.Err() != nil {
+	if err := errors.Join(dbErr, goErr); err != nil || ctx.Err() != nil {
 		return st, errors.Join(err, ctx.Err())
 	}
 	return st, st.startBroker()
 }
 
-func (st *stage) startPostgres() error {
+func (st *stage) startDatabase() error {
 	began := time.Now()
-	// fsync stays on: the latency shown is that of commits which are durable.
-	pg, err := pgserver.Open(pgserver.Options{Version: pgserver.V18, Fsync: true})
+	what, err := st.db.start()
 	if err != nil {
-		return fmt.Errorf("starting Postgres: %w", err)
+		return err
 	}
-	st.postgres, st.databaseURL = pg, pg.URL("postgres")
-	st.p.step("Postgres", fmt.Sprintf("%s on 127.0.0.1:%d, wal_level=logical", pg.Version().Release(), pg.Port()), began)
+	name, _, _ := strings.Cut(st.db.title(), " ")
+	st.p.step(name, what, began)
 	return nil
 }
 
@@ -127,9 +124,7 @@ func (st *stage) close() {
 	if st.broker != nil {
 		st.broker.Close()
 	}
-	if st.postgres != nil {
-		st.postgres.Close()
-	}
+	st.db.close()
 	for _, release := range st.release {
 		release()
 	}

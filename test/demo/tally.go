@@ -21,6 +21,7 @@ type arrival struct {
 type written struct {
 	id, key string
 	n       int
+	aside   bool // in the database's other way: a message, or a document that is gone with its commit
 }
 
 // tally compares what was committed with what arrived.

@@ -15,7 +15,7 @@ func TestTallyTellsLostDoubledDisorderedAndUncommitted(t *testing.T) {
 		ta.committing(events)
 		ta.settled(events)
 	}
-	a1, a2, b1 := written{"a1", "a", 1}, written{"a2", "a", 2}, written{"b1", "b", 1}
+	a1, a2, b1 := written{id: "a1", key: "a", n: 1}, written{id: "a2", key: "a", n: 2}, written{id: "b1", key: "b", n: 1}
 	for _, c := range []struct {
 		name     string
 		arrivals []arrival

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 )
 
 const (
@@ -26,18 +25,18 @@ var kinds = []string{"OrderPlaced", "OrderPaid", "OrderShipped", "OrderReturned"
 
 // write commits total events, and rolls others back in between. On ctrl-C it
 // ends after the transactions at hand, without an error.
-func write(ctx context.Context, url string, total int, t *tally) error {
+func write(ctx context.Context, db database, total int, t *tally) error {
 	left := &budget{left: total}
 	pause := min(longestPause, pausesInAll*writers/time.Duration(total))
 	var wg sync.WaitGroup
 	errs := make([]error, writers)
 	for i := range writers {
 		wg.Go(func() {
-			w := writer{tally: t, budget: left, sequence: map[string]int{}, rand: rand.New(rand.NewPCG(1, uint64(i)))}
+			w := writer{db: db, tally: t, budget: left, sequence: map[string]int{}, rand: rand.New(rand.NewPCG(1, uint64(i)))}
 			for k := range keysPerWriter {
 				w.keys = append(w.keys, fmt.Sprintf("order-%d", i*keysPerWriter+k+1))
 			}
-			errs[i] = w.run(ctx, url, pause)
+			errs[i] = w.run(ctx, pause)
 		})
 	}
 	wg.Wait()
@@ -59,6 +58,7 @@ func (b *budget) take(n int) int {
 }
 
 type writer struct {
+	db       database
 	tally    *tally
 	budget   *budget
 	keys     []string
@@ -66,14 +66,14 @@ type writer struct {
 	rand     *rand.Rand
 }
 
-func (w *writer) run(ctx context.Context, url string, pause time.Duration) error {
+func (w *writer) run(ctx context.Context, pause time.Duration) error {
 	// A transaction that has begun is finished whatever happens: its outcome must be known.
 	always := context.WithoutCancel(ctx)
-	conn, err := pgx.Connect(always, url)
+	conn, err := w.db.connect(always)
 	if err != nil {
 		return fmt.Errorf("a writer cannot connect: %w", err)
 	}
-	defer func() { _ = conn.Close(always) }()
+	defer conn.close(always)
 	tick := time.NewTicker(max(pause, time.Microsecond))
 	defer tick.Stop()
 	for round := 0; ctx.Err() == nil; round++ {
@@ -90,7 +90,7 @@ func (w *writer) run(ctx context.Context, url string, pause time.Duration) error
 		if rows = w.budget.take(rows); rows == 0 {
 			return nil
 		}
-		if err := w.commit(always, conn, rows, round%4 == 1); err != nil {
+		if err := w.commit(always, conn, rows, round%4 == 1 && w.db.undoes()); err != nil {
 			return err
 		}
 		select {
@@ -102,8 +102,8 @@ func (w *writer) run(ctx context.Context, url string, pause time.Duration) error
 }
 
 // commit writes rows in one transaction, with rows in between that a savepoint takes back.
-func (w *writer) commit(ctx context.Context, conn *pgx.Conn, rows int, savepoint bool) error {
-	tx, err := conn.Begin(ctx)
+func (w *writer) commit(ctx context.Context, conn session, rows int, savepoint bool) error {
+	tx, err := conn.begin(ctx)
 	if err != nil {
 		return err
 	}
@@ -121,20 +121,20 @@ func (w *writer) commit(ctx context.Context, conn *pgx.Conn, rows int, savepoint
 		events = append(events, e)
 	}
 	if savepoint {
-		sub, err := tx.Begin(ctx)
+		sub, err := tx.part(ctx)
 		if err != nil {
 			return err
 		}
 		if _, err := w.emit(ctx, sub, "taken back to a savepoint"); err != nil {
 			return err
 		}
-		if err := sub.Rollback(ctx); err != nil {
+		if err := sub.rollBack(ctx); err != nil {
 			return err
 		}
 		w.tally.undo(1, false)
 	}
 	w.tally.committing(events)
-	if err := tx.Commit(ctx); err != nil {
+	if err := tx.commit(ctx); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
 	w.tally.settled(events)
@@ -142,8 +142,8 @@ func (w *writer) commit(ctx context.Context, conn *pgx.Conn, rows int, savepoint
 }
 
 // rollBack writes rows that nobody may ever see.
-func (w *writer) rollBack(ctx context.Context, conn *pgx.Conn, rows int) error {
-	tx, err := conn.Begin(ctx)
+func (w *writer) rollBack(ctx context.Context, conn session, rows int) error {
+	tx, err := conn.begin(ctx)
 	if err != nil {
 		return err
 	}
@@ -153,27 +153,18 @@ func (w *writer) rollBack(ctx context.Context, conn *pgx.Conn, rows int) error {
 		}
 	}
 	w.tally.undo(rows, true)
-	return tx.Rollback(ctx)
+	return tx.rollBack(ctx)
 }
 
-// emit writes one event: mostly a row, now and then a logical message.
-func (w *writer) emit(ctx context.Context, tx pgx.Tx, note string) (written, error) {
+// emit writes one event: mostly a row, now and then in another way that the database has.
+func (w *writer) emit(ctx context.Context, tx transaction, note string) (written, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return written{}, err
 	}
 	key := w.keys[w.rand.IntN(len(w.keys))]
-	e := written{id: id.String(), key: key, n: w.sequence[key] + 1}
-	kind := kinds[(e.n-1)%len(kinds)]
-	if w.rand.IntN(8) == 0 {
-		_, err = tx.Exec(ctx, `select pg_logical_emit_message(true, 'outbox', json_build_object(
-			'event_id', $1::text, 'outbox_route', 'orders', 'event_type', $2::text, 'ordering_key', $3::text,
-			'payload', jsonb_build_object('n', $4::int, 'written', $5::text || ', as a message'))::text)`, e.id, kind, key, e.n, note)
-	} else {
-		_, err = tx.Exec(ctx, `insert into outbox (id, event_id, outbox_route, event_type, ordering_key, occurred_at, payload)
-			values ($1, $1, 'orders', $2, $3, now(), jsonb_build_object('n', $4::int, 'written', $5::text))`, e.id, kind, key, e.n, note)
-	}
-	if err != nil {
+	e := written{id: id.String(), key: key, n: w.sequence[key] + 1, aside: w.rand.IntN(8) == 0}
+	if err := tx.emit(ctx, e, kinds[(e.n-1)%len(kinds)], note); err != nil {
 		return e, fmt.Errorf("writing an event: %w", err)
 	}
 	return e, nil

@@ -32,6 +32,22 @@ func (t *Table) Unfinished(ctx context.Context, shards outbox.Shards, limit int)
 	return list, false, t.leave("unfinished")
 }
 
+// Owed is what is neither published nor given up.
+func (t *Table) Owed(ctx context.Context, each func(id string)) error {
+	if err := t.enter(ctx, "owed"); err != nil {
+		return err
+	}
+	defer t.linger("owed")
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, r := range t.order {
+		if r.Status == Pending || r.Status == Processing {
+			each(r.ID)
+		}
+	}
+	return t.leave("owed")
+}
+
 // Pending is a snapshot of what a claim would take, and then the end of the log.
 func (t *Table) Pending(ctx context.Context, req outbox.Request) (ids []string, at event.Position, err error) {
 	if err := t.enter(ctx, "pending"); err != nil {
