@@ -71,6 +71,7 @@ func (r *reader) next(ctx context.Context) (*event.Batch, error) {
 		}
 		r.batch.Events, r.batch.Spans = r.batch.Events[:0], r.batch.Spans[:0]
 		r.err = r.decode()
+		r.note()
 		r.report()
 		if len(r.batch.Spans) > 0 {
 			r.batch.Memory = r.cur.mem
@@ -199,8 +200,6 @@ func (r *reader) document(c *change, pos event.Position) bool {
 		return false
 	}
 	r.batch.Events = r.batch.Events[:n+1]
-	r.s.handed.Add(1)
-	r.s.lastEvent.Store(&pos.Token)
 	return true
 }
 
@@ -231,6 +230,17 @@ func (r *reader) halt(err error) error {
 		What:   fmt.Sprintf("the change stream of %s after %s cannot be understood", r.s.opt.Namespace(), r.cut.last),
 		Remedy: "nothing was confirmed past it; report it with the server's version, and check for a proxy between walrelay and MongoDB",
 	}
+}
+
+// note tells the keeper how far events go.
+func (r *reader) note() {
+	n := len(r.batch.Events)
+	if n == 0 {
+		return
+	}
+	last := r.batch.Events[n-1].Commit.Token
+	r.s.handed.Add(int64(n))
+	r.s.lastEvent.Store(&last)
 }
 
 func (r *reader) report() {
