@@ -47,13 +47,13 @@ func (t *Table) Backlog(ctx context.Context, loose []string) (*Backlog, error) {
 // open are the stretches of rows that are neither published nor given up.
 func (l *layout) open() []stretch {
 	if !l.states() {
-		return []stretch{{l.isPending(), ascending(l.claimKeys()), l.hint("", l.claimKeys()...)}}
+		return []stretch{{filter: l.isPending(), sort: ascending(l.claimKeys()), hint: l.hint("", l.claimKeys()...)}}
 	}
 	order := ascending(l.order()) // with rows that are not due among them: this alone does sort
 	status := l.column(event.Status)
 	return []stretch{
-		{bson.D{is(status, pending)}, order, l.hint(pending, l.claimKeys()...)},
-		{bson.D{is(status, processing)}, order, l.hint(processing, fieldProcessingAt)},
+		{filter: bson.D{is(status, pending)}, sort: order, hint: l.hint(pending, l.claimKeys()...)},
+		{filter: bson.D{is(status, processing)}, sort: order, hint: l.hint(processing, fieldProcessingAt)},
 	}
 }
 

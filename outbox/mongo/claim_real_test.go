@@ -231,3 +231,22 @@ func TestAClaimKeepsItsBytes(t *testing.T) {
 		t.Fatal("the rows of the first claim have changed")
 	}
 }
+
+// Rows that were given back one after the other are due in another order than they stand
+// in; the first of its key is the one whose turn it is, whichever is due longest.
+func TestWhoseTurnItIsIsTakenInTableOrderWhateverTheirDueTimes(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []ClaimMode{ClaimRow, ClaimLease} {
+		h := newHouse(t, mongoserver.Shared(t), event.Forze, func(o *Options) { o.Claim = mode })
+		h.insert(1, 9, 1)
+		h.insert(10, 12, 3)
+		for n := 1; n < 10; n++ {
+			h.set(bson.D{is("attempts", 1), is("ordering_key", "held"), is("outbox_route", "route1"), is("available_at", time.Now().Add(-time.Duration(n)*time.Minute))}, n)
+		}
+		h.set(bson.D{is("outbox_route", "loose"), is("ordering_key", "held")}, 11)
+		req := outbox.Request{Limit: 4, Held: []string{"held"}, Heads: append(ids(1, 9), id(11)), Loose: []string{"loose"}, Except: []string{id(2)}}
+		same(t, string(mode), rowIDs(h.claim(req)), []string{id(1), id(3), id(4), id(5)})
+		req.Limit, req.Except = 20, append(ids(1, 5), id(10))
+		same(t, string(mode)+", the rest", rowIDs(h.claim(req)), []string{id(6), id(7), id(8), id(9), id(11), id(12)})
+	}
+}

@@ -63,7 +63,7 @@ func newToken() string {
 // readClaim reads the rows that have the token, by their ids.
 func (t *Table) readClaim(ctx context.Context, c *driver.Collection, ids bson.A, token string, claim *outbox.Claim) error {
 	mine := bson.D{in(fieldID, ids), is(fieldClaimToken, token), is(t.l.column(event.Status), processing)}
-	rows, err := t.l.find(ctx, safely(c), []stretch{{filter: mine, hint: byID}}, len(ids), nil)
+	rows, err := t.l.find(ctx, safely(c), []stretch{{filter: mine, hint: byID, all: true}}, len(ids), nil)
 	if err != nil || len(rows) == 0 {
 		return err
 	}

@@ -101,12 +101,12 @@ func (t *Table) fronts() []stretch {
 	claims := t.l.claimKeys()
 	by := ascending(claims)
 	if !t.l.states() {
-		return []stretch{{t.l.isPending(), by, t.l.hint("", claims...)}}
+		return []stretch{{filter: t.l.isPending(), sort: by, hint: t.l.hint("", claims...)}}
 	}
 	hint, waiting := t.l.hint(pending, claims...), bson.D{is(t.l.column(event.Status), pending)}
 	return []stretch{
-		{append(waiting[:1:1], is(claims[1], nil)), by, hint},
-		{append(waiting[:1:1], is(claims[1], op("$ne", nil))), by, hint},
-		{bson.D{is(t.l.column(event.Status), processing)}, nil, t.l.hint(processing, fieldProcessingAt)},
+		{filter: append(waiting[:1:1], is(claims[1], nil)), sort: by, hint: hint},
+		{filter: append(waiting[:1:1], is(claims[1], op("$ne", nil))), sort: by, hint: hint},
+		{filter: bson.D{is(t.l.column(event.Status), processing)}, hint: t.l.hint(processing, fieldProcessingAt)},
 	}
 }

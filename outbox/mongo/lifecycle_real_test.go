@@ -306,19 +306,3 @@ func TestBacklogIsWhatWasThereAndNothingLater(t *testing.T) {
 	h.mark(outbox.Mark{ID: id(6)}, outbox.Mark{ID: id(7)}, outbox.Mark{ID: id(8)}, outbox.Mark{ID: id(9)}, outbox.Mark{ID: id(10)})
 	left(0, "k0")
 }
-
-func TestOwedIsWhatIsNeitherPublishedNorGivenUp(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t, mongoserver.Shared(t), event.Forze, nil)
-	h.insert(1, 5, 3)
-	h.set(bson.D{is("status", processing)}, 2)
-	h.set(bson.D{is("status", "published")}, 3)
-	h.set(bson.D{is("status", "failed")}, 4)
-	h.set(bson.D{is("available_at", time.Now().Add(time.Hour))}, 5)
-	var owed []string
-	if err := h.Owed(h.ctx(), func(id string) { owed = append(owed, id) }); err != nil {
-		t.Fatal(err)
-	}
-	slices.Sort(owed)
-	same(t, "owed", owed, []string{id(1), id(2), id(5)})
-}

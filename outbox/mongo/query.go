@@ -7,6 +7,7 @@ import (
 	driver "go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/walrelay/walrelay/event"
 	"github.com/walrelay/walrelay/outbox"
 )
 
@@ -16,6 +17,7 @@ type stretch struct {
 	filter bson.D
 	sort   bson.D // nil: as they come
 	hint   any
+	all    bool // whatever the limit is
 }
 
 // stretches are those that hold all rows which are pending and due. In the index the due time stands
@@ -23,27 +25,44 @@ type stretch struct {
 // would sort all of them. Those that have a due time come in its order; they are few as a rule. What is
 // no date there is less than one, and so comes too: it is for the reader to refuse, not to be overlooked.
 func (l *layout) stretches(req *outbox.Request) []stretch {
-	more := l.wanted(req)
 	if req.Only != nil {
 		d := l.isPending()
 		if l.states() {
 			d = append(d, is("$expr", l.isDue()))
 		}
-		return []stretch{{filter: and(d, more), hint: byID}}
+		return []stretch{{filter: and(d, l.wanted(req)), hint: byID, all: true}}
 	}
 	// Sorted by all keys of the index, those that are the same for all rows too: so there is one way to
 	// do it, and the server need not choose.
 	keys := l.claimKeys()
 	by := ascending(keys)
 	if !l.states() {
-		return []stretch{{filter: and(l.isPending(), more), sort: by, hint: l.hint("", keys...)}}
+		return []stretch{{filter: and(l.isPending(), l.wanted(req)), sort: by, hint: l.hint("", keys...)}}
 	}
 	hint, due := l.hint(pending, keys...), keys[1]
+	rest := *req
+	rest.Heads = nil
+	more := l.wanted(&rest)
 	var all []stretch
 	for _, stamp := range l.stamps() {
-		all = append(all, stretch{and(append(append(l.isPending(), is(due, nil)), stamp...), more), by, hint})
+		all = append(all, stretch{filter: and(append(append(l.isPending(), is(due, nil)), stamp...), more), sort: by, hint: hint})
 	}
-	return append(all, stretch{and(append(l.isPending(), is(due, op("$ne", nil)), is("$expr", l.isDue())), more), by, hint})
+	all = append(all, stretch{filter: and(append(l.isPending(), is(due, op("$ne", nil)), is("$expr", l.isDue())), more), sort: by, hint: hint})
+	return append(all, l.heads(req)...)
+}
+
+// heads is the stretch of rows of held keys whose turn it is, all of them that are due. The others end
+// at a limit and begin with what has been due longest: a row that was given back later than those
+// behind it in its key would be cut off, and they be claimed without it, in vain, again and again.
+func (l *layout) heads(req *outbox.Request) []stretch {
+	if len(req.Heads) == 0 || len(req.Held) == 0 {
+		return nil
+	}
+	d := append(l.isPending(), in(fieldID, idValues(req.Heads)), is("$expr", l.isDue()), is("$or", l.keyIn(req.Held)))
+	if len(req.Loose) > 0 { // those come without being asked for
+		d = append(d, is(l.column(event.Route), op("$nin", texts(req.Loose))))
+	}
+	return []stretch{{filter: and(d, l.wanted(&outbox.Request{Shards: req.Shards, Except: req.Except})), hint: byID, all: true}}
 }
 
 // stamps cut a stretch in two where rows without a stamp shall come last: MongoDB sorts them first.
@@ -80,7 +99,10 @@ func (l *layout) fields(more ...string) bson.D {
 func (l *layout) find(ctx context.Context, c *driver.Collection, parts []stretch, limit int, only bson.D) ([]found, error) {
 	var rows []found
 	for _, p := range parts {
-		o := options.Find().SetLimit(int64(limit)).SetBatchSize(int32(min(limit, mostAtOnce))).SetAllowDiskUse(true)
+		o := options.Find().SetBatchSize(int32(min(limit, mostAtOnce))).SetAllowDiskUse(true)
+		if !p.all {
+			o.SetLimit(int64(limit))
+		}
 		if p.sort != nil {
 			o.SetSort(p.sort)
 		}
