@@ -48,7 +48,7 @@ func (u MongoURL) Check() error {
 	if !ok {
 		return errors.New("has to begin with mongodb:// or mongodb+srv://")
 	}
-	_, err := (&mongostream.Options{URL: u.raw}).ClientOptions()
+	err := (&mongostream.Options{URL: u.raw}).ValidateURL()
 	if err == nil {
 		return nil
 	}

@@ -147,7 +147,7 @@ func (o *Options) Validate() error {
 	case o.MaxEventBytes < 0 || o.InFlightBytes < 0:
 		return bad("a negative number of bytes is given")
 	}
-	if err := o.validateURL(); err != nil {
+	if err := o.ValidateURL(); err != nil {
 		return err
 	}
 	if why := badDatabase(o.Database); why != "" {

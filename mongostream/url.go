@@ -64,8 +64,8 @@ func (o *Options) timeless() error {
 	return nil
 }
 
-// validateURL judges the URL without asking anybody.
-func (o *Options) validateURL() error {
+// ValidateURL judges the URL without asking anybody: of mongodb+srv:// only what DNS has no part in.
+func (o *Options) ValidateURL() error {
 	if strings.HasPrefix(o.URL, "mongodb+srv:") {
 		return o.timeless()
 	}
