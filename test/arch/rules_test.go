@@ -132,6 +132,11 @@ var rules = map[string]rule{
 		foreign: []string{"github.com/google/uuid", "github.com/jackc/pgx/v5"},
 		why:     "what an application needs, and no more than it would have",
 	},
+	"examples/catalog": {
+		rank: 6, ours: []string{"stage", "stage/mongo"},
+		foreign: []string{"github.com/google/uuid", "go.mongodb.org/mongo-driver/v2"},
+		why:     "what an application needs, and no more than it would have",
+	},
 	"examples/payments": {
 		rank: 6, ours: []string{"inbox", "inbox/postgres", "stage", "stage/postgres"},
 		foreign: []string{"github.com/jackc/pgx/v5", "github.com/twmb/franz-go/pkg"},
