@@ -78,6 +78,8 @@ func (c *Config) CollectionOptions(source string) (mongo.Options, error) {
 		Collection:   m.Collection,
 		Schema:       schema,
 		Extra:        s.extraColumns(),
+		Format:       m.format(),
+		MaxPayload:   int64(m.MaxEventBytes),
 		AfterPublish: mongo.AfterPublish(s.AfterPublish),
 		Claim:        mongo.ClaimMode(s.Poll.Claim),
 		MissingHLC:   mongo.MissingHLC(m.MissingHLC),
