@@ -145,6 +145,34 @@ func TestWhatCannotBeWrittenIsRefusedBeforeItSpoilsATransaction(t *testing.T) {
 	}
 }
 
+// What only one database cannot hold, its package refuses, when all else is fixed.
+func TestPackageOfADatabaseRefusesWhatItCannotHold(t *testing.T) {
+	t.Parallel()
+	tooBig := errors.New("too big")
+	var seen []Staged
+	b := newBuffer(0).Checked(func(s *Staged) error {
+		seen = append(seen, *s)
+		if len(s.Body) > 10 {
+			return tooBig
+		}
+		return nil
+	})
+	big := Event{Route: "r", Type: "t", Payload: map[string]string{"secret": "xxxxxxxxxx"}}
+	if _, err := b.Stage(context.Background(), big); !errors.Is(err, tooBig) || !strings.Contains(err.Error(), `type "t"`) || b.Len() != 0 {
+		t.Errorf("%v, %d in the buffer", err, b.Len())
+	}
+	s, err := b.Stage(context.Background(), Event{Route: "r", Type: "t", Payload: struct{}{}})
+	if err != nil || b.Len() != 1 {
+		t.Fatal(err)
+	}
+	if s.Stamp.String() != "001700000000000.00000" {
+		t.Errorf("stamp %s: what was refused took one", s.Stamp)
+	}
+	if last := seen[1]; last.ID != s.ID || last.OccurredAt != s.OccurredAt || string(last.Body) != "{}" {
+		t.Errorf("it was shown %+v, staged is %+v", last, s)
+	}
+}
+
 func TestFlushThatSucceedsEmptiesTheBufferAndOneThatFailsDoesNot(t *testing.T) {
 	t.Parallel()
 	b, broken := newBuffer(0), errors.New("broken")

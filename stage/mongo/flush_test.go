@@ -98,13 +98,13 @@ func TestOptionalFieldsAreWrittenOnlyIfAskedFor(t *testing.T) {
 	h.flush(h.open(Options{OmitHLC: true, AggregateVersion: true, PayloadAsText: true}), e, none)
 	var got []string
 	for _, d := range h.docs("outbox") {
-		line := ""
+		var line strings.Builder
 		for _, f := range []string{"hlc", "traceparent", "aggregate_version", "payload"} {
 			if v := d.Lookup(f); v.Type != 0 {
-				line += f + "=" + v.Type.String() + " "
+				line.WriteString(f + "=" + v.Type.String() + " ")
 			}
 		}
-		got = append(got, line)
+		got = append(got, line.String())
 	}
 	if want := "[payload=embedded document  traceparent=string aggregate_version=64-bit integer payload=string  traceparent=string payload=string ]"; fmt.Sprint(got) != want {
 		t.Errorf("%s, want %s", got, want)
