@@ -17,7 +17,8 @@ type cutter struct {
 	ordinal uint32 // of the next event
 	last    event.Position
 
-	span event.Span // the part of the transaction in this batch
+	span   event.Span // the part of the transaction in this batch
+	placed bool       // the last span that was added is a place without events
 }
 
 // begin takes up the transaction that an event belongs to and ends the one before.
@@ -58,8 +59,9 @@ func (k *cutter) end(spans []event.Span) []event.Span {
 // close adds the last span of a transaction.
 func (k *cutter) close(spans []event.Span) []event.Span {
 	if k.ordinal == 0 {
-		return idlePlace(spans, k.last)
+		return k.place(spans, k.last)
 	}
+	k.placed = false
 	k.span.Done, k.span.End = true, k.last
 	spans = append(spans, k.span)
 	k.span, k.ordinal = event.Span{}, 0
@@ -69,6 +71,7 @@ func (k *cutter) close(spans []event.Span) []event.Span {
 // pause adds what the batch has of a transaction that may go on in the next one.
 func (k *cutter) pause(spans []event.Span) []event.Span {
 	if k.span.Events > 0 {
+		k.placed = false
 		spans = append(spans, k.span)
 		k.span = event.Span{}
 	}
@@ -82,14 +85,15 @@ func (k *cutter) idle(spans []event.Span, pos event.Position) []event.Span {
 		return spans
 	}
 	k.last = pos
-	return idlePlace(spans, pos)
+	return k.place(spans, pos)
 }
 
-// idlePlace adds a place without events; a run of them is one span.
-func idlePlace(spans []event.Span, pos event.Position) []event.Span {
-	if n := len(spans); n > 0 && spans[n-1].Done && spans[n-1].Events == 0 {
+// place adds a place without events; a run of them is one span.
+func (k *cutter) place(spans []event.Span, pos event.Position) []event.Span {
+	if n := len(spans); n > 0 && k.placed {
 		spans[n-1].End = pos
 		return spans
 	}
+	k.placed = true
 	return append(spans, event.Span{Done: true, End: pos})
 }

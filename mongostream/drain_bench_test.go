@@ -19,8 +19,7 @@ func BenchmarkDrain(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer server.Close()
-	t := &testing.T{}
-	h := newHouse(t, server)
+	h := newHouse(b, server)
 	h.insert(0)
 	h.begin()
 	filler := strings.Repeat("x", 300)

@@ -20,13 +20,13 @@ func TestMain(m *testing.M) { mongoserver.Main(m) }
 
 // house is a database with an outbox on a real server.
 type house struct {
-	t      *testing.T
+	t      testing.TB
 	client *mongo.Client
 	opt    Options
 	outbox *mongo.Collection
 }
 
-func newHouse(t *testing.T, server *mongoserver.Server) *house {
+func newHouse(t testing.TB, server *mongoserver.Server) *house {
 	t.Helper()
 	schema, err := event.NewSchema(event.Forze, nil)
 	if err != nil {
@@ -111,7 +111,7 @@ func ctx(t testing.TB) context.Context {
 // watched is a stream with what its observer heard.
 type watched struct {
 	*Stream
-	t *testing.T
+	t testing.TB
 
 	mu      sync.Mutex
 	states  []event.State

@@ -81,7 +81,7 @@ func parseToken(token string) (p tokenParts, ok bool) {
 	}
 	p.At.T, p.At.I = uint32(k.uint(4)), uint32(k.uint(4))
 	if k.failed {
-		return p, false
+		return tokenParts{}, false
 	}
 	version, kind := k.number(), k.number()
 	k.number() // the place in the transaction
