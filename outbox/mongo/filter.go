@@ -93,11 +93,21 @@ func (l *layout) keyColumns() []string {
 	return names
 }
 
+// mostKeyBytes bounds the keys of one condition: a command has 16 MiB, and they are in it twice. Rows of
+// a key that did not fit in are claimed, and come back untouched from a caller who knows better.
+const mostKeyBytes = 6 << 20
+
 // keyIn are the alternatives that together say that a row's effective key is one of keys.
 func (l *layout) keyIn(keys []string) bson.A {
 	var forms bson.A
+	size := 0
 	for _, k := range keys {
+		before := len(forms)
 		forms = appendForms(forms, k)
+		if size += (len(k) + 16) * (len(forms) - before); size > mostKeyBytes {
+			forms = forms[:before]
+			break
+		}
 	}
 	var ways bson.A
 	var empty bson.D

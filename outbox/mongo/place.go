@@ -21,11 +21,13 @@ func (l *layout) placed(doc bson.Raw) found {
 	return f
 }
 
-// sorted puts rows that several queries found into the order of the table, and cuts them off at limit.
+// sorted puts rows that several queries found into the order of the table, and cuts them off at limit. One
+// that got another due time between two of the queries is there once.
 func (l *layout) sorted(rows []found, limit int) []found {
 	if !slices.IsSortedFunc(rows, l.compare) {
 		slices.SortStableFunc(rows, l.compare)
 	}
+	rows = slices.CompactFunc(rows, func(a, b found) bool { return a.doc.Lookup(fieldID).Equal(b.doc.Lookup(fieldID)) })
 	return rows[:min(limit, len(rows))]
 }
 
