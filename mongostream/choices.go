@@ -55,7 +55,7 @@ func (o *Options) polls() bool { return o.Capture == CapturePoll }
 func (o *Options) keepsBooks() bool { return o.Bookkeeping != "" && o.Bookkeeping != NoBookkeeping }
 
 // writesRecord reports whether there is a place for the position's record, and a position to remember.
-func (o *Options) writesRecord() bool { return o.keepsBooks() && !o.polls() }
+func (o *Options) writesRecord() bool { return o.keepsBooks() && !o.polls() && !o.Peek }
 
 // writesRows reports whether documents are changed once they are published.
 func (o *Options) writesRows() bool { return o.WriteBack == MarkRows || o.WriteBack == DeleteRows }

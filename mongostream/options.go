@@ -49,6 +49,9 @@ type Options struct {
 	// Ordered: events are put in the order of their stamps, for which the server's clock and
 	// its open transactions are read.
 	Ordered bool
+	// Peek reads from the remembered position without taking the source: nothing is written, and
+	// whoever reads it goes on doing so.
+	Peek bool
 	// HaltOnPrecondition ends the stream when something is missing on the server,
 	// instead of looking for it again and again.
 	HaltOnPrecondition bool

@@ -235,10 +235,13 @@ func (s *Stream) dropped(what string) error {
 // startAt finds where to begin: where this process left off, or where the record says.
 func (s *Stream) startAt(ctx context.Context, client *mongo.Client, p *standing) (start, string, error) {
 	if !s.opt.writesRecord() {
-		if p.received == nil {
-			return start{}, "nothing is remembered: from now on", nil
+		switch {
+		case p.received != nil:
+			return p.start(), "taken up again where the stream broke", nil
+		case s.opt.Peek:
+			return s.peekAt(ctx, client, p)
 		}
-		return p.start(), "taken up again where the stream broke", nil
+		return start{}, "nothing is remembered: from now on", nil
 	}
 	fresh := p.received == nil
 	r, err := s.recall(ctx, client)
@@ -261,6 +264,27 @@ func (s *Stream) startAt(ctx context.Context, client *mongo.Client, p *standing)
 		from = p.start()
 	}
 	return from, note, nil
+}
+
+// peekAt is where a stream would begin that took the source.
+func (s *Stream) peekAt(ctx context.Context, client *mongo.Client, p *standing) (start, string, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.opt.WireTimeout)
+	defer cancel()
+	o := s.opt
+	o.Peek = false
+	facts, err := ReadFacts(ctx, client)
+	if err != nil {
+		return start{}, "", err
+	}
+	r, err := ReadRecord(ctx, client, o)
+	if err == nil {
+		err = judge(r, facts, &o)
+	}
+	if err != nil {
+		return start{}, "", err
+	}
+	p.received = r.Token
+	return r.start(&s.opt), "looking from the remembered position on", nil
 }
 
 // noteStreaming says in the record that the stream is followed from now on; once.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/walrelay/walrelay/config"
 	"github.com/walrelay/walrelay/event"
+	"github.com/walrelay/walrelay/mongostream"
 	"github.com/walrelay/walrelay/ops"
 	"github.com/walrelay/walrelay/outbox"
 	"github.com/walrelay/walrelay/publish"
@@ -178,6 +179,13 @@ func brokerObserver(o *ops.Ops, rooms map[string]*sourceRoom) publish.Observer {
 // registerSecrets tells the redactor what must never be printed.
 func registerSecrets(r *ops.Redactor, c *config.Config) {
 	for _, s := range c.Sources {
+		if raw := s.Value.Mongo.URL.Reveal(); raw != "" {
+			r.Add(raw)
+			if o, err := (&mongostream.Options{URL: raw}).ClientOptions(); err == nil && o.Auth != nil && o.Auth.Password != "" {
+				r.Add(o.Auth.Password, url.QueryEscape(o.Auth.Password), url.PathEscape(o.Auth.Password))
+			}
+			continue
+		}
 		raw := s.Value.Postgres.URL.Reveal()
 		r.Add(raw)
 		if cfg, err := pgx.ParseConfig(raw); err == nil && cfg.Password != "" {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/walrelay/walrelay/config"
 	"github.com/walrelay/walrelay/event"
+	"github.com/walrelay/walrelay/mongostream"
 	"github.com/walrelay/walrelay/publish"
 	"github.com/walrelay/walrelay/router"
 	"github.com/walrelay/walrelay/slot"
@@ -17,7 +18,7 @@ import (
 
 func (a *app) checkCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "check", Short: "look at every precondition on Postgres and Kafka, and change nothing", Args: cobra.NoArgs,
+		Use: "check", Short: "look at every precondition on the databases and Kafka, and change nothing", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, warnings, err := a.load()
 			if err != nil {
@@ -36,11 +37,21 @@ func (a *app) checkCommand() *cobra.Command {
 
 func (a *app) check(ctx context.Context, c *config.Config, r *report) error {
 	for _, s := range c.Sources {
+		r.title("source " + s.Key)
+		if c.IsMongo(s.Key) {
+			opt, err := c.MongoOptions(s.Key)
+			if err != nil {
+				return err
+			}
+			for _, f := range mongostream.Check(ctx, opt) {
+				r.finding(f.Setting, f.Is, f.Needs, f.Remedy, f.OK, f.Warning)
+			}
+			continue
+		}
 		opt, err := c.SlotOptions(s.Key)
 		if err != nil {
 			return err
 		}
-		r.title("source " + s.Key)
 		for _, f := range slot.Check(ctx, opt) {
 			r.finding(f.Setting, f.Is, f.Needs, f.Remedy, f.OK, f.Warning)
 		}

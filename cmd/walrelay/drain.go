@@ -122,11 +122,14 @@ func (a *app) drain(ctx context.Context, source string, timeout time.Duration) e
 }
 
 func startDraining(ctx context.Context, c *config.Config, name string) (draining, error) {
+	if c.IsMongo(name) && c.Capture(name) != slot.CapturePoll {
+		return startStreamDrain(ctx, c, name)
+	}
 	opt, err := c.SlotOptions(name)
 	if err != nil {
 		return nil, err
 	}
-	if opt.Capture == slot.CapturePoll {
+	if c.Capture(name) == slot.CapturePoll {
 		return startTableDrain(ctx, c, name)
 	}
 	d := &logDrain{opt: opt}

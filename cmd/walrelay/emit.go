@@ -70,6 +70,9 @@ func (a *app) emit(ctx context.Context, e emission) error {
 	if err != nil {
 		return err
 	}
+	if c.IsMongo(name) {
+		return a.emitDocument(ctx, c, name, e)
+	}
 	opt, err := c.SlotOptions(name)
 	if err != nil {
 		return err

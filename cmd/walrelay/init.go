@@ -15,11 +15,11 @@ func (a *app) initCommand() *cobra.Command {
 	var print, newSlot bool
 	var source string
 	cmd := &cobra.Command{
-		Use: "init", Short: "make (or --print) the outbox table, the publication, the slot and walrelay's own schema", Args: cobra.NoArgs,
+		Use: "init", Short: "make (or --print) the outbox, the publication and the slot or the position, and walrelay's own tables", Args: cobra.NoArgs,
 		Long: `init makes what is missing and leaves what is there; what is there and differs is
 an error that names the difference. The publication is made before the slot. A source with capture: poll
 gets neither; one with capture: auto gets its slot later where the role may not replicate yet.
-With --print it only writes the SQL, without connecting to anything.
+With --print it only writes the SQL (for MongoDB a script for mongosh), without connecting to anything.
 
 --new-slot is for after a gap: it drops the slot and makes a new one that begins now. What the old slot
 still had to bring is given up: publish it by hand first. The relay must not be running.`,
@@ -46,13 +46,16 @@ still had to bring is given up: publish it by hand first. The relay must not be 
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&print, "print", false, "print the SQL instead of running it")
-	cmd.Flags().BoolVar(&newSlot, "new-slot", false, "give up the slot's log and make a new slot that begins now")
+	cmd.Flags().BoolVar(&print, "print", false, "print the SQL (or the script) instead of running it")
+	cmd.Flags().BoolVar(&newSlot, "new-slot", false, "give up the slot's log and make a new slot (or position) that begins now")
 	cmd.Flags().StringVar(&source, "source", "", "only this source")
 	return cmd
 }
 
 func (a *app) newSlot(ctx context.Context, c *config.Config, source string) error {
+	if c.IsMongo(source) {
+		return a.newPosition(ctx, c, source)
+	}
 	opt, err := c.SlotOptions(source)
 	if err != nil {
 		return err
@@ -74,6 +77,9 @@ func (a *app) newSlot(ctx context.Context, c *config.Config, source string) erro
 }
 
 func (a *app) initSource(ctx context.Context, c *config.Config, source string, print bool) error {
+	if c.IsMongo(source) {
+		return a.initMongo(ctx, c, source, print)
+	}
 	opt, err := c.SlotOptions(source)
 	if err != nil {
 		return err

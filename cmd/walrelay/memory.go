@@ -17,7 +17,7 @@ func tuneMemory(c *config.Config) {
 	}
 	limit := int64(64 << 20)
 	for _, s := range c.Sources {
-		limit += int64(s.Value.Postgres.InFlightBytes)
+		limit += int64(s.Value.Postgres.InFlightBytes + s.Value.Mongo.InFlightBytes)
 		if order := c.OrderOptions(); order != nil {
 			// What waits for its place is counted with what it costs beside its bytes; a heap
 			// that lives at its limit would collect garbage without end.

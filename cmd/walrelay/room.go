@@ -84,6 +84,7 @@ func newSourceRoom(o *ops.Ops, c *config.Config, name string, exitOnHalt bool) (
 	}
 	r.capture = capture.New(opt, obs)
 	probes := ops.SourceProbes{Progress: r.capture.Progress, State: r.state, InFlight: r.inFlight, Inversions: r.inversions}
+	probes.ClusterTimes = c.IsMongo(name)
 	if c.OrderOptions() != nil {
 		probes.Order = r.order
 	}

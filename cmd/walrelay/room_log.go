@@ -4,11 +4,18 @@ import (
 	"github.com/walrelay/walrelay/capture"
 	"github.com/walrelay/walrelay/config"
 	"github.com/walrelay/walrelay/event"
+	"github.com/walrelay/walrelay/mongostream"
 	"github.com/walrelay/walrelay/slot"
 )
 
 // setLog says which log the source has.
 func (r *sourceRoom) setLog(c *config.Config, opt *capture.Options) error {
+	if c.IsMongo(r.name) {
+		mopt, err := c.MongoOptions(r.name)
+		mopt.Holder = opt.Holder
+		opt.Log = capture.OverStream(mopt, r.streamObserver())
+		return err
+	}
 	sopt, err := c.SlotOptions(r.name)
 	if err != nil {
 		return err
@@ -21,6 +28,19 @@ func (r *sourceRoom) setLog(c *config.Config, opt *capture.Options) error {
 func (r *sourceRoom) slotObserver() slot.Observer {
 	obs := slot.Observer{
 		Slot:      func(report event.SlotReport) { r.view.SlotReport(report) },
+		Ignored:   r.ignored,
+		Reconnect: func(error) { r.view.Reconnected() },
+	}
+	if r.pump != nil {
+		obs.PumpBeat, obs.KeeperBeat = r.pump.Beat, r.keeper.Beat
+	}
+	return obs
+}
+
+// streamObserver is told what the log of MongoDB says of itself.
+func (r *sourceRoom) streamObserver() mongostream.Observer {
+	obs := mongostream.Observer{
+		Lag:       func(report event.StreamReport) { r.view.StreamReport(report) },
 		Ignored:   r.ignored,
 		Reconnect: func(error) { r.view.Reconnected() },
 	}

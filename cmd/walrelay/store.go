@@ -38,6 +38,9 @@ type backlog interface {
 
 // openStore prepares the tables of a source; nil for one without tables.
 func openStore(c *config.Config, name string) (store, error) {
+	if c.IsMongo(name) {
+		return openMongoStore(c, name)
+	}
 	sopt, err := c.SlotOptions(name)
 	if err != nil {
 		return nil, err

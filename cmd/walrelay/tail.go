@@ -12,7 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/walrelay/walrelay/config"
 	"github.com/walrelay/walrelay/event"
+	"github.com/walrelay/walrelay/mongostream"
+	"github.com/walrelay/walrelay/relay"
 	"github.com/walrelay/walrelay/router"
 	"github.com/walrelay/walrelay/slot"
 )
@@ -22,8 +25,8 @@ func (a *app) tailCommand() *cobra.Command {
 	var count int
 	cmd := &cobra.Command{
 		Use: "tail", Short: "print the records of new events as JSON lines, without Kafka and without moving anything", Args: cobra.NoArgs,
-		Long: `tail reads the log through a temporary slot of its own, from now on, and prints what would be sent.
-The relay's slot is not touched; nothing is written anywhere.`,
+		Long: `tail reads the log through a temporary slot (or a change stream) of its own, from now on, and prints
+what would be sent. The relay's position is not touched; nothing is written anywhere.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.tail(cmd.Context(), source, count) },
 	}
 	cmd.Flags().StringVar(&source, "source", "", "name of the source; may be left out when there is one")
@@ -53,12 +56,6 @@ func (a *app) tail(ctx context.Context, source string, count int) error {
 	if err != nil {
 		return err
 	}
-	opt, err := c.SlotOptions(name)
-	if err != nil {
-		return err
-	}
-	opt.Temporary, opt.HaltOnPrecondition, opt.Bookkeeping = true, true, slot.NoBookkeeping
-	opt.Slot = fmt.Sprintf("walrelay_tail_%d_%d", os.Getpid(), time.Now().UnixMilli()%1_000_000)
 	ropt, err := c.RouterOptions(name)
 	if err != nil {
 		return err
@@ -67,12 +64,7 @@ func (a *app) tail(ctx context.Context, source string, count int) error {
 	if err != nil {
 		return err
 	}
-	s, err := slot.Open(opt, slot.Observer{
-		Started: func(at event.LSN, _ string) { fmt.Fprintf(a.err, "reading %s from %s on\n", name, at) },
-		Reconnect: func(err error) {
-			fmt.Fprintf(a.err, "the connection broke, events may be missing here: %s\n", a.secrets.String(err.Error()))
-		},
-	})
+	s, err := a.openTail(c, name)
 	if err != nil {
 		return err
 	}
@@ -109,6 +101,31 @@ func (a *app) tail(ctx context.Context, source string, count int) error {
 		b.Memory.Release()
 	}
 	return nil
+}
+
+// openTail opens a stream of the source that begins now and leaves no trace.
+func (a *app) openTail(c *config.Config, name string) (relay.Source, error) {
+	began := func(at string) { fmt.Fprintf(a.err, "reading %s from %s on\n", name, at) }
+	broke := func(err error) {
+		fmt.Fprintf(a.err, "the connection broke, events may be missing here: %s\n", a.secrets.String(err.Error()))
+	}
+	if c.IsMongo(name) {
+		opt, err := c.MongoOptions(name)
+		if err != nil {
+			return nil, err
+		}
+		opt.HaltOnPrecondition, opt.Bookkeeping = true, mongostream.NoBookkeeping
+		return mongostream.Open(opt, mongostream.Observer{
+			Started: func(at event.Position, _ string) { began(at.String()) }, Reconnect: broke,
+		})
+	}
+	opt, err := c.SlotOptions(name)
+	if err != nil {
+		return nil, err
+	}
+	opt.Temporary, opt.HaltOnPrecondition, opt.Bookkeeping = true, true, slot.NoBookkeeping
+	opt.Slot = fmt.Sprintf("walrelay_tail_%d_%d", os.Getpid(), time.Now().UnixMilli()%1_000_000)
+	return slot.Open(opt, slot.Observer{Started: func(at event.LSN, _ string) { began(at.String()) }, Reconnect: broke})
 }
 
 func tailLine(rt *router.Router, ev *event.Event) tailRecord {

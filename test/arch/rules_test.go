@@ -106,7 +106,7 @@ var rules = map[string]rule{
 		why: "the corridor knows rooms by the interfaces that it declares, so that each can be replaced in a test",
 	},
 	"capture": {
-		rank: 6, ours: []string{"event", "slot", "outbox", "relay"}, foreign: []string{"github.com/google/uuid", "github.com/jackc/pgx/v5"},
+		rank: 6, ours: []string{"event", "slot", "mongostream", "outbox", "relay"}, foreign: []string{"github.com/google/uuid", "github.com/jackc/pgx/v5", "go.mongodb.org/mongo-driver/v2"},
 		why: "it decides how a source is read, log or table, and so knows both; the corridor knows neither",
 	},
 	"ops": {
@@ -120,10 +120,10 @@ var rules = map[string]rule{
 		why:     "it fills each room's own Options; no room knows the file",
 	},
 	"cmd/walrelay": {
-		rank: 8, ours: []string{"event", "slot", "outbox", "outbox/postgres", "capture", "router", "publish", "relay", "ops", "config"},
+		rank: 8, ours: []string{"event", "slot", "mongostream", "outbox", "outbox/postgres", "outbox/mongo", "capture", "router", "publish", "relay", "ops", "config"},
 		foreign: []string{
 			"github.com/spf13/cobra", "go.uber.org/zap", "github.com/twmb/franz-go/pkg/kgo", "github.com/twmb/franz-go/plugin/kzap",
-			"github.com/google/uuid", "github.com/jackc/pgx/v5",
+			"github.com/google/uuid", "github.com/jackc/pgx/v5", "github.com/spf13/pflag", "go.mongodb.org/mongo-driver/v2",
 		},
 		why: "the front door: it parses, assembles and runs; pgx and uuid are for emit, which writes as an application would",
 	},

@@ -90,3 +90,17 @@ func TestDemoRefusesANumberThatIsNone(t *testing.T) {
 		}
 	}
 }
+
+func TestDemoOnMongoShowsEveryEventAndEndsWithItsAccount(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	var s screen
+	if code := run(ctx, &mongo{}, "25", &s); code != 0 {
+		t.Fatalf("exit status %d:\n%s", code, strings.Join(s.lines(), "\n"))
+	}
+	lines := s.lines()
+	if m := lastLine.FindStringSubmatch(lines[len(lines)-1]); m == nil || m[1] != "25" {
+		t.Errorf("last line %q", lines[len(lines)-1])
+	}
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/walrelay/walrelay/mongostream"
+)
+
+// target is the position that an operator chooses for a change stream.
+type target struct {
+	now         bool
+	time, token string
+}
+
+func (t *target) flags(f *pflag.FlagSet) {
+	f.BoolVar(&t.now, "now", false, "MongoDB: the present")
+	f.StringVar(&t.time, "after-time", "", "MongoDB: after this time of the oplog")
+	f.StringVar(&t.token, "token", "", "MongoDB: after the resume token with these hex digits, one of those that show prints")
+}
+
+func (t *target) given() bool { return t.now || t.time != "" || t.token != "" }
+
+// parse reads what was given.
+func (t *target) parse() (mongostream.Target, error) {
+	n := 0
+	for _, given := range []bool{t.now, t.time != "", t.token != ""} {
+		if given {
+			n++
+		}
+	}
+	if n != 1 {
+		return mongostream.Target{}, usageError("position set: give one of --now, --after-time and --token")
+	}
+	to := mongostream.Target{Now: t.now, Token: t.token}
+	if t.time == "" {
+		return to, nil
+	}
+	if seconds, increment, ok := strings.Cut(t.time, ","); ok {
+		s, err1 := strconv.ParseUint(seconds, 10, 32)
+		i, err2 := strconv.ParseUint(increment, 10, 32)
+		if err1 == nil && err2 == nil {
+			// What is chosen is past: reading goes on with the next one.
+			to.Time = bson.Timestamp{T: uint32(s), I: uint32(i) + 1}
+			return to, nil
+		}
+	}
+	at, err := time.Parse(time.RFC3339, t.time)
+	if err != nil || at.Unix() < 1 || at.Unix() >= 1<<32-1 {
+		return to, usageError("position set: %q is no time: want a form like 2026-06-01T12:00:00Z, or SECONDS,INCREMENT", t.time)
+	}
+	to.Time = bson.Timestamp{T: uint32(at.Unix()) + 1}
+	return to, nil
+}
+
+func (a *app) showRecord(ctx context.Context, client *mongo.Client, opt mongostream.Options) error {
+	r, err := mongostream.ReadRecord(ctx, client, opt)
+	if err != nil {
+		return err
+	}
+	end, err := mongostream.End(ctx, client)
+	if err != nil {
+		return err
+	}
+	if r == nil {
+		_, err = fmt.Fprintf(a.out, "%s: nothing is remembered; the oplog ends at %s\n", opt.Source, end)
+		return err
+	}
+	reader := "nobody"
+	if r.Holder != "" {
+		reader = r.Holder
+	}
+	fmt.Fprintf(a.out, "%s: remembered %s of %s,%d (%s) on replica set %s, %s, epoch %d, read by %s; the oplog ends at %s\n",
+		opt.Source, r.Data, time.Unix(int64(r.ClusterTime.T), 0).UTC().Format(time.RFC3339), r.ClusterTime.I, r.Kind, r.Set, r.Phase, r.Epoch, reader, end)
+	for _, p := range r.Earlier {
+		fmt.Fprintf(a.out, "  earlier: %s of %s,%d\n", p.Data, time.Unix(int64(p.ClusterTime.T), 0).UTC().Format(time.RFC3339), p.ClusterTime.I)
+	}
+	return nil
+}
+
+func (a *app) setRecord(ctx context.Context, client *mongo.Client, opt mongostream.Options, t target) error {
+	to, err := t.parse()
+	if err != nil {
+		return err
+	}
+	r, err := mongostream.SetPosition(ctx, client, opt, to)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.out, "%s: going on at %s\n", opt.Source, r.Position())
+	return err
+}
