@@ -42,6 +42,9 @@ var ledgers = []struct {
 func everySource(t *testing.T, promise func(t *testing.T, l ledger)) {
 	t.Parallel()
 	for _, l := range ledgers {
+		if broken && l.name != "mongostream" {
+			continue
+		}
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()
 			promise(t, l.make(t))
@@ -50,7 +53,7 @@ func everySource(t *testing.T, promise func(t *testing.T, l ledger)) {
 }
 
 // soon bounds what takes a moment, on a machine that runs other things too.
-const soon = 60 * time.Second
+var soon = map[bool]time.Duration{false: 60 * time.Second, true: 5 * time.Second}[broken]
 
 // reader reads a source as the relay does, and watches that it keeps the contract.
 type reader struct {
@@ -72,6 +75,9 @@ type transaction struct {
 func read(t *testing.T, l ledger) *reader {
 	t.Helper()
 	r := &reader{t: t, s: l.open(t)}
+	if f := faultOf(t); f.source != nil {
+		r.s = f.source(r.s)
+	}
 	t.Cleanup(r.close)
 	return r
 }
@@ -261,10 +267,13 @@ func TestFinishOfAnIdleSourceEndsIt(t *testing.T) {
 		r := read(t, l)
 		r.want(1)
 		r.s.Finish()
-		for {
+		for deadline := time.Now().Add(soon); ; {
 			b, err := r.batch()
 			if errors.Is(err, io.EOF) {
 				return
+			}
+			if err == nil && time.Now().After(deadline) {
+				t.Fatal("it goes on")
 			}
 			if err != nil {
 				t.Fatal(err)

@@ -108,6 +108,31 @@ func TestHeldKeysArePassedOverExceptTheirHeadsAndLooseRoutes(t *testing.T) {
 	}
 }
 
+// Rows that were given back one after the other are due in another order than they stand
+// in; the first of its key is the one whose turn it is, whichever is due longest.
+func TestWhoseTurnItIsIsTakenInTableOrderWhateverTheirDueTimes(t *testing.T) {
+	for name, o := range map[string]options{"row": {}, "lease": {lease: true}} {
+		t.Run(name, func(t *testing.T) {
+			everywhere(t, o, func(t *testing.T, y *yard) {
+				y.put(1, 9, 1)
+				y.put(10, 12, 3)
+				for n := 1; n <= 9; n++ {
+					y.change(fields{
+						"attempts": 1, "ordering_key": "held", "outbox_route": "route1", "available_at": moment(-time.Duration(n) * time.Minute),
+					}, n)
+				}
+				y.change(fields{"outbox_route": "loose", "ordering_key": "held"}, 11)
+				req := outbox.Request{
+					Limit: 4, Held: []string{"held"}, Heads: y.ids(1, 2, 3, 4, 5, 6, 7, 8, 9, 11), Loose: []string{"loose"}, Except: y.ids(2),
+				}
+				y.took("claim", y.claim(req), 1, 3, 4, 5)
+				req.Limit, req.Except = 20, y.ids(1, 2, 3, 4, 5, 10)
+				y.took("the rest", y.claim(req), 6, 7, 8, 9, 11, 12)
+			})
+		})
+	}
+}
+
 // A row without a key is held by its own event id.
 func TestRowsWithoutAKeyAreHeldByTheirEventIDs(t *testing.T) {
 	everywhere(t, options{}, func(t *testing.T, y *yard) {

@@ -23,7 +23,12 @@ type yard struct {
 func newYard(t *testing.T, b backend, o options) *yard {
 	t.Helper()
 	y := &yard{backend: b, t: t, o: o}
+	f := faultOf(t)
+	if f.options != nil {
+		f.options(&o)
+	}
 	y.Table, y.leases, y.k = b.open(t, o)
+	f.breakYard(y)
 	return y
 }
 
