@@ -44,6 +44,11 @@ type reply struct {
 // openCursor begins a stream without waiting for its first event: the answer to
 // "nothing yet" comes at once, whatever lies between the position and the end of the log.
 func openCursor(ctx context.Context, client *mongo.Client, o *Options, from start) (*cursor, reply, error) {
+	return openCursorWith(ctx, client, o, streamPipeline(from))
+}
+
+// openCursorWith is for looking: positions of another pipeline than ours are ours only at events that ours has, too.
+func openCursorWith(ctx context.Context, client *mongo.Client, o *Options, pipeline bson.A) (*cursor, reply, error) {
 	session, err := client.StartSession(options.Session().SetCausalConsistency(false))
 	if err != nil {
 		return nil, reply{}, err
@@ -51,7 +56,7 @@ func openCursor(ctx context.Context, client *mongo.Client, o *Options, from star
 	c := &cursor{db: client.Database(o.Database), name: o.Collection, session: session}
 	r, err := c.run(ctx, bson.D{
 		{Key: "aggregate", Value: o.Collection},
-		{Key: "pipeline", Value: streamPipeline(from)},
+		{Key: "pipeline", Value: pipeline},
 		{Key: "cursor", Value: bson.D{{Key: "batchSize", Value: 0}}},
 	})
 	if err != nil {
@@ -61,9 +66,15 @@ func openCursor(ctx context.Context, client *mongo.Client, o *Options, from star
 	return c, r, nil
 }
 
-// more asks for up to n events and waits up to await for the first of them. The
-// context must not carry a deadline: a call that is cut off loses the answer.
+// more asks for up to n events and waits up to await for the first of them. A call that
+// is cut off loses the answer, and the cursor with it.
 func (c *cursor) more(ctx context.Context, n int, await time.Duration) (reply, error) {
+	if _, limited := ctx.Deadline(); limited {
+		// The driver makes a limit of the await of it, beside ours.
+		plain, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+		defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()
+		ctx = plain
+	}
 	return c.run(ctx, bson.D{
 		{Key: "getMore", Value: c.id},
 		{Key: "collection", Value: c.name},

@@ -42,6 +42,7 @@ const (
 type attempts struct {
 	failures int  // sessions that ended with an error
 	byTime   bool // the place was named by its time
+	tooLarge bool // an event was too large for an answer
 	capped   bool // the cursor fell behind the oplog once
 }
 
@@ -52,6 +53,10 @@ func (a *attempts) dispose(err error) disposal {
 	case byTimeInstead(err) && !a.byTime:
 		a.byTime = true
 		return disposeByTime
+	case hasCode(err, codeTooLarge) && !a.tooLarge:
+		// What lies before it in the answer was not sent: it is asked for again, one by one.
+		a.tooLarge = true
+		return disposeReopen
 	case hasCode(err, codeCappedLost) && !a.capped:
 		// An open cursor was overtaken. What it had not read may still be there for a new one; if not, that one
 		// says so.

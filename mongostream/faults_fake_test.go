@@ -136,15 +136,17 @@ func TestAnEventThatBreaksEachConnectionIsNamedAfterAFewAttempts(t *testing.T) {
 func TestAnEventThatIsTooLargeHalts(t *testing.T) {
 	t.Parallel()
 	h := newFakeHouse(t)
-	h.emit(1, 2)
-	h.fake.Script("getMore", mongofake.Default(), mongofake.Fail(10334, "BSONObj size is invalid"))
+	h.emit(1, 2, 3)
+	// The answer with events 2 and 3 fails, although 2 is well; then that of 3 alone.
+	large := mongofake.Fail(10334, "BSONObj size is invalid")
+	h.fake.Script("getMore", mongofake.Default(), large, mongofake.Default(), large, large)
 	w := h.open()
 	got, err := w.failure()
 	var e *event.Error
 	if !errors.As(err, &e) || e.Class != event.Halt || e.Anchor != AnchorOversize || !strings.Contains(e.Remedy, "position set") {
 		t.Fatal(err)
 	}
-	if !slices.Equal(ids(got), []string{"1"}) {
+	if !slices.Equal(ids(got), []string{"1", "2"}) {
 		t.Error(ids(got))
 	}
 }

@@ -38,6 +38,9 @@ type Record struct {
 	// Events counts what was handed out, over all processes; more or less, after a kill.
 	Events int64 `bson:"events"`
 
+	// Skip is the token of an event that an operator had passed by because no stream can carry it.
+	Skip bson.Raw `bson:"skip,omitempty"`
+
 	// Epoch rises whenever the position changes hands. Whoever writes with an older one hits nothing.
 	Epoch int64 `bson:"epoch"`
 	// Holder may read and write until LeaseUntil, by the server's clock; empty: nobody does.

@@ -73,12 +73,9 @@ type Target struct {
 // SetPosition moves the source's position because an operator says so. It refuses while
 // somebody reads.
 func SetPosition(ctx context.Context, client *mongo.Client, o Options, to Target) (*Record, error) {
-	r, err := ReadRecord(ctx, client, o)
+	r, err := o.unread(ctx, client)
 	if err != nil {
 		return nil, err
-	}
-	if r != nil && r.active() {
-		return nil, precondition(AnchorStandby, fmt.Sprintf("the source is read by %s", r.Holder), "stop that relay first")
 	}
 	from := start{time: to.Time}
 	switch {
@@ -101,6 +98,15 @@ func SetPosition(ctx context.Context, client *mongo.Client, o Options, to Target
 		return nil, err
 	}
 	return ReadRecord(ctx, client, o)
+}
+
+// unread is the source's record, unless somebody reads.
+func (o *Options) unread(ctx context.Context, client *mongo.Client) (*Record, error) {
+	r, err := ReadRecord(ctx, client, *o)
+	if err == nil && r != nil && r.active() {
+		return nil, precondition(AnchorStandby, fmt.Sprintf("the source is read by %s", r.Holder), "stop that relay first")
+	}
+	return r, err
 }
 
 // remembered is the token with these digits, whole where the record has it.

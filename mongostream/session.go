@@ -33,9 +33,10 @@ type standing struct {
 	received bson.Raw
 	// collection is the UUID that the next event must carry; nil: any.
 	collection []byte
-	byTime     bool   // go on at the token's time, since the server does not find the token
-	goodbye    string // what became of the collection, for people
-	noted      bool   // the record says that the stream is followed
+	byTime     bool     // go on at the token's time, since the server does not find the token
+	skip       bson.Raw // an event that is to be passed by
+	goodbye    string   // what became of the collection, for people
+	noted      bool     // the record says that the stream is followed
 	attempts   attempts
 }
 
@@ -235,13 +236,10 @@ func (s *Stream) dropped(what string) error {
 // startAt finds where to begin: where this process left off, or where the record says.
 func (s *Stream) startAt(ctx context.Context, client *mongo.Client, p *standing) (start, string, error) {
 	if !s.opt.writesRecord() {
-		switch {
-		case p.received != nil:
-			return p.start(), "taken up again where the stream broke", nil
-		case s.opt.Peek:
-			return s.peekAt(ctx, client, p)
+		if p.received == nil {
+			return start{}, "nothing is remembered: from now on", nil
 		}
-		return start{}, "nothing is remembered: from now on", nil
+		return p.start(), "taken up again where the stream broke", nil
 	}
 	fresh := p.received == nil
 	r, err := s.recall(ctx, client)
@@ -249,9 +247,10 @@ func (s *Stream) startAt(ctx context.Context, client *mongo.Client, p *standing)
 		return start{}, "", err
 	}
 	if !fresh {
+		s.skip(ctx, client, p)
 		return p.start(), "taken up again where the stream broke", nil
 	}
-	p.received = r.Token
+	p.received, p.skip = r.Token, r.Skip
 	if r.Kind != "invalidate" && len(r.CollectionUUID.Data) == uuidBytes {
 		p.collection = r.CollectionUUID.Data
 	}
@@ -264,27 +263,6 @@ func (s *Stream) startAt(ctx context.Context, client *mongo.Client, p *standing)
 		from = p.start()
 	}
 	return from, note, nil
-}
-
-// peekAt is where a stream would begin that took the source.
-func (s *Stream) peekAt(ctx context.Context, client *mongo.Client, p *standing) (start, string, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.opt.WireTimeout)
-	defer cancel()
-	o := s.opt
-	o.Peek = false
-	facts, err := ReadFacts(ctx, client)
-	if err != nil {
-		return start{}, "", err
-	}
-	r, err := ReadRecord(ctx, client, o)
-	if err == nil {
-		err = judge(r, facts, &o)
-	}
-	if err != nil {
-		return start{}, "", err
-	}
-	p.received = r.Token
-	return r.start(&s.opt), "looking from the remembered position on", nil
 }
 
 // noteStreaming says in the record that the stream is followed from now on; once.
