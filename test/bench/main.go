@@ -32,8 +32,8 @@
 // Settings are the environment variables BENCH_ROWS (1000000), BENCH_POLL_ROWS
 // (300000, of poll and marks), BENCH_CLAIM_ROWS (1000000, the most pending rows of
 // claim), BENCH_ROUNDS (2), BENCH_PG (18), BENCH_CASES
-// (jsonb,text,messages,latency,poll,marks,claim,order; "poll row", "poll lease" and "poll delete" are
-// parts of poll; mongo, mongo poll and its parts of the same names) and BENCH_OUT, the name of a JSON file
+// (jsonb,text,messages,latency,poll,marks,claim,order,json,mongo,mongo poll; "poll row", "poll lease" and "poll delete" are
+// parts of poll, and likewise of mongo poll) and BENCH_OUT, the name of a JSON file
 // for the results. WALRELAY_TEST_BINARY names a walrelay that was built before.
 package main
 
@@ -93,7 +93,7 @@ func main() {
 func readSettings() (settings, error) {
 	set := settings{
 		rows: 1_000_000, pollRows: 300_000, claimRows: 1_000_000, rounds: 2, version: pgserver.V18,
-		cases: []string{"jsonb", "text", "messages", "latency", "poll", "marks", "claim", "order"}, out: os.Getenv("BENCH_OUT"),
+		cases: []string{"jsonb", "text", "messages", "latency", "poll", "marks", "claim", "order", "json", "mongo", "mongo poll"}, out: os.Getenv("BENCH_OUT"),
 	}
 	version := int(set.version)
 	for name, into := range map[string]*int{

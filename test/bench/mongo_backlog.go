@@ -27,9 +27,10 @@ type collection struct {
 	record bson.Raw       // where walrelay stood before it; nil without
 }
 
-// mongoServer starts a replica set of one node, whose oplog holds the whole backlog.
-func (s *site) mongoServer(t *crew) *mongoserver.Server {
-	return mongoserver.Start(t, mongoserver.Options{OplogMB: 8192, CacheMB: 1024})
+// mongoServer starts a replica set of one node with an oplog of so many MiB, which must
+// hold a backlog that is drained from it.
+func (s *site) mongoServer(t *crew, oplogMB int) *mongoserver.Server {
+	return mongoserver.Start(t, mongoserver.Options{OplogMB: oplogMB, CacheMB: 1024})
 }
 
 // writeDocuments makes a house whose outbox holds so many pending documents of

@@ -17,7 +17,7 @@ import (
 // and with walrelay.
 func (s *site) mongoDrains(t *crew) (results []result) {
 	within(t, func(t *crew) {
-		c := s.writeDocuments(t, s.mongoServer(t), s.rows, "after_publish: keep\n", fmt.Sprintf("check_interval: 10s\nbatch_size: %d\n", mongoBatch))
+		c := s.writeDocuments(t, s.mongoServer(t, 8192), s.rows, "after_publish: keep\n", fmt.Sprintf("check_interval: 10s\nbatch_size: %d\n", mongoBatch))
 		entrants := []struct {
 			name  string
 			drain func(*crew, *collection) drained

@@ -33,9 +33,9 @@ var mongoPollers = []poller{
 // mongoPolls works a collection off in each way, beside its bare loop.
 func (s *site) mongoPolls(t *crew, name string) (results []result) {
 	within(t, func(t *crew) {
-		c := s.writeDocuments(t, s.mongoServer(t), s.pollRows, "after_publish: mark\n", "capture: poll\ncheck_interval: 10s\n")
+		c := s.writeDocuments(t, s.mongoServer(t, 2048), s.pollRows, "after_publish: mark\n", "capture: poll\ncheck_interval: 10s\n")
 		c.keepStock(t)
-		within(t, func(t *crew) { s.collectionWorkedOff(t, c, mongoPollers[0], "warm-up", s.mongoPoll) })
+		within(t, func(t *crew) { s.collectionWorkedOff(t, c, mongoPollers[0], "warm-up", "walrelay", s.mongoPoll) })
 		for _, p := range mongoPollers {
 			if name != "mongo poll" && name != p.name {
 				continue
@@ -43,8 +43,10 @@ func (s *site) mongoPolls(t *crew, name string) (results []result) {
 			var bare, relay []drained
 			for round := range s.rounds {
 				what := fmt.Sprintf("round %d", round+1)
-				within(t, func(t *crew) { bare = append(bare, s.collectionWorkedOff(t, c, p, what, (*collection).loop)) })
-				within(t, func(t *crew) { relay = append(relay, s.collectionWorkedOff(t, c, p, what, s.mongoPoll)) })
+				within(t, func(t *crew) {
+					bare = append(bare, s.collectionWorkedOff(t, c, p, what, "bare loop", (*collection).loop))
+				})
+				within(t, func(t *crew) { relay = append(relay, s.collectionWorkedOff(t, c, p, what, "walrelay", s.mongoPoll)) })
 			}
 			results = append(results, sum("bare loop, "+p.name, bare, bare), sum(p.name, relay, bare))
 		}
@@ -53,13 +55,13 @@ func (s *site) mongoPolls(t *crew, name string) (results []result) {
 }
 
 // collectionWorkedOff runs one way on all documents, and looks that nothing is left.
-func (s *site) collectionWorkedOff(t *crew, c *collection, p poller, what string, run func(*collection, *crew, poller) drained) drained {
+func (s *site) collectionWorkedOff(t *crew, c *collection, p poller, what, who string, run func(*collection, *crew, poller) drained) drained {
 	c.restore(t)
 	server := serverCPU(c)
 	d := run(c, t, p)
 	d.walsender = serverCPU(c) - server
 	c.checkSettled(t, p.after)
-	t.report(p.name, what, "", d)
+	t.report(p.name, what, who, d)
 	return d
 }
 
