@@ -1,0 +1,9 @@
+package mongo
+
+import (
+	"testing"
+
+	"github.com/walrelay/walrelay/test/rig"
+)
+
+func TestMain(m *testing.M) { rig.Main(m, 6) }
