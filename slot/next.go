@@ -34,9 +34,10 @@ type reader struct {
 
 	tx      decoder.Tx
 	inTx    bool
-	sent    int64  // when the server sent the message at hand, microseconds since 1970
-	emitted uint32 // events of the transaction at hand that were handed out
-	skip    uint32 // events of it that were handed out on an earlier connection
+	sent    int64     // when the server sent the message at hand, microseconds since 1970
+	emitted uint32    // events of the transaction at hand that were handed out
+	skip    uint32    // events of it that were handed out on an earlier connection
+	reached event.LSN // the end of the last span that was complete
 
 	// torn is the transaction that a broken connection cut: its first events are
 	// out, the server will send it whole again.
@@ -175,6 +176,7 @@ func (r *reader) message(msg decoder.Message, span *event.Span) error {
 	case *decoder.Commit:
 		r.inTx = false
 		span.Done, span.End = true, event.AtLSN(m.EndLSN)
+		r.reached = max(r.reached, m.EndLSN)
 		if r.emitted > 0 {
 			r.s.lastEvent.Store(uint64(m.EndLSN))
 		}
@@ -192,6 +194,7 @@ func (r *reader) message(msg decoder.Message, span *event.Span) error {
 		}
 		// Outside of any transaction: a unit of its own, done at its own end.
 		span.Done, span.End = true, event.AtLSN(m.LSN)
+		r.reached = max(r.reached, m.LSN)
 		r.s.lastEvent.Store(uint64(m.LSN))
 		r.endSpan(span)
 	case *decoder.Update:
@@ -262,8 +265,14 @@ func (r *reader) begin(m *decoder.Begin) error {
 	return nil
 }
 
-// idle enters a place without events; a run of them is one span.
+// idle enters a place without events; a run of them is one span. After a reconnect the
+// server reads from further back than it was asked to, and says so in its keepalives: that is
+// behind what was handed out, and a position never goes back.
 func (r *reader) idle(end event.LSN) {
+	if end < r.reached {
+		return
+	}
+	r.reached = end
 	if n := len(r.batch.Spans); n > 0 {
 		if last := &r.batch.Spans[n-1]; last.Done && last.Events == 0 {
 			last.End = event.AtLSN(end)
