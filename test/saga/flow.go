@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/walrelay/walrelay/hlc"
 	"github.com/walrelay/walrelay/stage"
@@ -112,8 +114,14 @@ func (f *flow) inMongo(ctx context.Context, plan []planned, rollback bool) (stag
 	err = f.saga.o.Mongo.Client().UseSession(ctx, func(ctx context.Context) error {
 		_, err := mongo.SessionFromContext(ctx).WithTransaction(ctx, func(ctx context.Context) (any, error) {
 			attempts++
+			// The business change comes first: with it the server knows of the transaction, before
+			// anything is stamped.
+			_, err := f.saga.o.Mongo.Collection("steps").UpdateOne(ctx, bson.D{{Key: "_id", Value: f.keys[0].name}},
+				bson.D{{Key: "$inc", Value: bson.D{{Key: "n", Value: 1}}}}, options.UpdateOne().SetUpsert(true))
+			if err != nil {
+				return nil, err
+			}
 			b := out.Buffer()
-			var err error
 			if staged, err = f.stage(ctx, out.Clock(), b, plan); err != nil {
 				return nil, err
 			}
