@@ -134,7 +134,7 @@ func (t *Tenancy) View() LeaseView {
 	t.expireLocked()
 	v := LeaseView{
 		Version: t.version, Losses: t.losses.Load(), Others: t.others, Err: t.failure,
-		Shards: Shards{Of: t.of}, Tenures: slices.Clone(t.tenures),
+		Shards: Shards{Of: t.of, Holder: t.holder}, Tenures: slices.Clone(t.tenures),
 	}
 	for _, s := range t.own {
 		if !slices.Contains(t.leaving, s) {

@@ -17,7 +17,8 @@ type Leases interface {
 	// Renew prolongs everything that holder holds by ttl, notes that it lives, takes
 	// free or expired shards, lowest first, up to req.Want shards in all, and gives back
 	// req.GiveBack. One short transaction. A shard taken from a holder that is gone comes
-	// with its tenure.
+	// with its tenure, and is not taken while a claim of his that began under the lease is not
+	// over (see Shards.Holder).
 	// It also answers how many members are alive, holder among them.
 	Renew(ctx context.Context, holder string, ttl time.Duration, req LeaseRequest) (LeaseState, error)
 

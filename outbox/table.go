@@ -120,6 +120,10 @@ type Shards struct {
 	Of int
 	// Own are those asked for, ascending; meaningless when Of is zero.
 	Own []int
+	// Holder is who holds them under leases; empty: nobody does. A claim takes nothing once
+	// one of them is not his, and whatever looks at rows for him comes after his claims, also after one
+	// that nobody waits for any more.
+	Holder string
 }
 
 // Request says which rows to claim.

@@ -153,7 +153,7 @@ func (t *Table) tryClaim(ctx context.Context, req *outbox.Request, look int) (*o
 		rows = append(rows, r)
 		return err
 	}
-	if err := t.db.transact(ctx, "claiming rows of "+t.Relation(), t.pinned(s)...); err != nil {
+	if err := t.db.transact(ctx, "claiming rows of "+t.Relation(), append(t.inClaim(req.Shards), t.pinned(s)...)...); err != nil {
 		return nil, err
 	}
 	if !slices.IsSortedFunc(rows, byNumber) { // RETURNING need not keep the order
@@ -182,7 +182,7 @@ func (t *Table) claimStatement(req *outbox.Request, look int) statement {
 	}
 	return statement{args: q.args, formats: q.formats, sql: t.sql(`WITH RECURSIVE ` + routes + `, candidate AS MATERIALIZED (` + candidates + "),\n" +
 		h.locked("candidate u", o.of("u"), h.same("u"), t.l.isPending()+` AND `+t.l.isDue(), "", skipLocked) + `,
-numbered AS MATERIALIZED (SELECT l.*, pg_catalog.row_number() OVER () AS n FROM (SELECT * FROM l LIMIT ` + limit + `) l)
+numbered AS MATERIALIZED (SELECT l.*, pg_catalog.row_number() OVER () AS n FROM (SELECT * FROM l` + q.stillHeld(t, req.Shards) + ` LIMIT ` + limit + `) l)
 UPDATE {table} t SET {status} = 'processing', "processing_at" = (SELECT pg_catalog.clock_timestamp())
  FROM numbered l WHERE ` + h.same("l") + ` RETURNING l.n, t."processing_at", ` + t.shape.list)}
 }

@@ -59,8 +59,9 @@ func (l *Leases) Renew(ctx context.Context, holder string, ttl time.Duration, re
 		},
 		statement{
 			args: with(array(back), prefix),
-			sql: l.sql(`DELETE FROM {lease} WHERE owner = $1::pg_catalog.text AND (holder = $2::pg_catalog.text AND unit = ANY ($3::pg_catalog.text[])
- OR expires_at <= pg_catalog.clock_timestamp() AND NOT pg_catalog.starts_with(unit, $4::pg_catalog.text))`),
+			sql: l.sql(`DELETE FROM {lease} l WHERE owner = $1::pg_catalog.text AND (holder = $2::pg_catalog.text AND unit = ANY ($3::pg_catalog.text[])
+ OR expires_at <= pg_catalog.clock_timestamp() AND NOT pg_catalog.starts_with(unit, $4::pg_catalog.text)
+     AND CASE WHEN pg_catalog.starts_with(unit, 'shard/') AND expires_at <= pg_catalog.clock_timestamp() THEN ` + claimsOver + ` ELSE TRUE END)`),
 		},
 		statement{
 			args: with(prefix, interval(ttl)),
@@ -98,15 +99,23 @@ func (l *Leases) Renew(ctx context.Context, holder string, ttl time.Duration, re
 	return state, nil
 }
 
+// claimsOver is that no claim of the holder of lease l is in the middle. Nobody waits here
+// for somebody else's claim: a part that cannot be taken now is taken later.
+const claimsOver = "pg_catalog.pg_try_advisory_xact_lock(" + claimKey + "l.holder, 0))"
+
 // take gives the holder free and expired parts, lowest first. The tenure of a part
-// that expired is what its row said until now.
+// that expired is what its row said until now, and the longest time that a claim which began
+// at its end may have gone on.
 const take = `WITH had AS MATERIALIZED (
  SELECT unit FROM {lease} WHERE owner = $1::pg_catalog.text AND holder = $2::pg_catalog.text AND pg_catalog.starts_with(unit, $3::pg_catalog.text)),
  free AS MATERIALIZED (
- SELECT n, $3::pg_catalog.text || n AS unit, l.acquired_at AS since, l.expires_at AS until
+ SELECT n, $3::pg_catalog.text || n AS unit, l.acquired_at AS since,
+        LEAST(l.expires_at + interval '` + statementTimeout + `', pg_catalog.clock_timestamp()) AS until
    FROM pg_catalog.generate_series(0, $5::pg_catalog.int4 - 1) n
    LEFT JOIN {lease} l ON l.owner = $1::pg_catalog.text AND l.unit = $3::pg_catalog.text || n
-  WHERE (l.unit IS NULL OR l.expires_at <= pg_catalog.clock_timestamp() AND l.holder <> $2::pg_catalog.text)
+  WHERE CASE WHEN l.unit IS NULL THEN TRUE
+             WHEN l.expires_at <= pg_catalog.clock_timestamp() AND l.holder <> $2::pg_catalog.text THEN ` + claimsOver + `
+             ELSE FALSE END
     AND $3::pg_catalog.text || n <> ALL ($7::pg_catalog.text[])
     AND NOT EXISTS (SELECT FROM {lease} x WHERE x.owner = $1::pg_catalog.text AND pg_catalog.starts_with(x.unit, 'shard/')
                      AND NOT pg_catalog.starts_with(x.unit, $3::pg_catalog.text))

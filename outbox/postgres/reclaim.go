@@ -48,14 +48,14 @@ func (t *Table) Reclaim(ctx context.Context, req outbox.Reclaim) (int, error) {
 	}
 	h := t.l.place()
 	var count int64
-	err := t.db.transact(ctx, "reclaiming rows of "+t.Relation(), t.pinned(statement{
+	err := t.db.transact(ctx, "reclaiming rows of "+t.Relation(), append(t.afterClaims(req.Shards), t.pinned(statement{
 		count: &count, args: q.args, formats: q.formats,
 		sql: t.sql("WITH RECURSIVE " + routes + ", candidate AS MATERIALIZED (SELECT c.* " +
 			t.l.perRoute(h.selected()+`, t."processing_at" AS fence`, "processing", []string{""}, conditions, n) + " LIMIT " + n + "),\n" +
 			// The claim may have been renewed or settled since: the fence is compared again under the lock.
 			h.locked("candidate u", h.idOrder(), h.same("u"), `t.{status} = 'processing' AND t."processing_at" = u.fence`, "", skipLocked) +
 			"UPDATE {table} t SET " + set + " FROM l WHERE " + h.same("l")),
-	})...)
+	})...)...)
 	return int(count), err
 }
 

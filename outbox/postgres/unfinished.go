@@ -24,7 +24,11 @@ func (t *Table) Unfinished(ctx context.Context, shards outbox.Shards, limit int)
 	if t.l.hasColumn(colAttempts) && t.l.has(event.AvailableAt) {
 		parts = append(parts, "SELECT c.* "+t.l.perRoute(columns, "pending", []string{` AND t.{available} IS NOT NULL AND t."attempts" > 0`}, mine, n))
 	}
-	err = t.db.transact(ctx, "listing unfinished rows of "+t.Relation(), t.pinned(statement{
+	var before []statement
+	if t.claimsRows() {
+		before = t.afterClaims(shards)
+	}
+	err = t.db.transact(ctx, "listing unfinished rows of "+t.Relation(), append(before, t.pinned(statement{
 		args: q.args,
 		sql: t.sql("WITH RECURSIVE " + routes + "\nSELECT u.i, u.k, u.r, u.s, u.due FROM (" + strings.Join(parts, "\nUNION ALL\n") + ") u ORDER BY " +
 			o.of("u") + " LIMIT " + n),
@@ -34,7 +38,7 @@ func (t *Table) Unfinished(ctx context.Context, shards outbox.Shards, limit int)
 			})
 			return nil
 		},
-	})...)
+	})...)...)
 	if len(rows) > limit {
 		rows, more = rows[:limit], true
 	}
