@@ -19,7 +19,8 @@ const anchorParkingFull event.Anchor = "parking-full"
 //
 // An entry is one of two kinds. Where a row can be failed, the row stays the event and the
 // entry only names it. Everything else is kept whole: the record as it was routed, and its key
-// and value as they are. Rows and entries change together, in transactions.
+// and value as they are. Rows and entries change together, in transactions; on a server that has none
+// the entry is written first: one whose row does not agree with it is put right by Held.
 //
 // There is no question of what can be seen yet: the stream brings what the majority has, and a
 // transaction that the majority takes has read no less.
@@ -41,11 +42,12 @@ func (k *Parking) Source() string { return k.db.o.Source }
 // place is where one transaction works.
 type place struct {
 	rows, parked *driver.Collection
+	atomic       bool // it is one
 }
 
 func (k *Parking) transact(ctx context.Context, doing string, f func(ctx context.Context, at place) error) error {
-	return k.db.transact(ctx, doing, func(ctx context.Context, db *driver.Database) error {
-		return f(ctx, place{db.Collection(k.db.o.Collection), db.Collection(k.db.parkedCollection())})
+	return k.db.transact(ctx, doing, func(ctx context.Context, db *driver.Database, atomic bool) error {
+		return f(ctx, place{db.Collection(k.db.o.Collection), db.Collection(k.db.parkedCollection()), atomic})
 	})
 }
 
@@ -97,14 +99,17 @@ func (k *Parking) Park(ctx context.Context, p outbox.Parked) error {
 			}
 			return k.keepWhole(ctx, at, p, outbox.StateParked, t)
 		}
-		there, hit, err := t.fail(ctx, at, p.Row, p.Error)
+		there, state, err := t.look(ctx, at, p.Row)
 		switch {
 		case err != nil:
 			return err
-		case hit:
+		case there && state != published:
 			row := p
 			row.Commit, row.Ordinal, row.Record = event.Position{}, 0, nil // the row is its identity
-			return k.enter(ctx, at, &row, outbox.StateParked)
+			if err := k.enter(ctx, at, &row, outbox.StateParked); err != nil {
+				return err
+			}
+			return t.fail(ctx, at, p.Row, p.Error)
 		case there, p.Record == nil:
 			return nil // published meanwhile, or deleted by whoever it belonged to
 		}
@@ -113,29 +118,31 @@ func (k *Parking) Park(ctx context.Context, p outbox.Parked) error {
 }
 
 // fail makes a row failed unless it is published.
-func (t *Table) fail(ctx context.Context, at place, row, why string) (there, hit bool, err error) {
-	r, err := at.rows.UpdateOne(ctx, bson.D{in(fieldID, idValues([]string{row})), is(t.statusField(), bson.D{is("$ne", published)})},
-		bson.D{is("$set", bson.D{is(t.statusField(), failed), is(fieldLastError, outbox.Printable(why))})})
-	if err != nil || r.MatchedCount > 0 {
-		return true, err == nil, err
-	}
-	there, _, err = t.look(ctx, at, row)
-	return there, false, err
+func (t *Table) fail(ctx context.Context, at place, row, why string) error {
+	_, err := at.rows.UpdateOne(ctx, bson.D{in(fieldID, idValues([]string{row})), is(t.statusField(), op("$ne", published))},
+		op("$set", bson.D{is(t.statusField(), failed), is(fieldLastError, outbox.Printable(why))}))
+	return err
 }
 
-// look reads whether a row is there, and whether it is pending.
-func (t *Table) look(ctx context.Context, at place, row string) (there, waits bool, err error) {
+// look reads whether a row is there, and its state; where rows carry none it is pending or published.
+func (t *Table) look(ctx context.Context, at place, row string) (there bool, state string, err error) {
 	found, err := at.rows.Find(ctx, bson.D{in(fieldID, idValues([]string{row}))}, options.Find().SetProjection(t.stateFields()))
 	if err != nil {
-		return false, false, err
+		return false, "", err
 	}
 	err = each(ctx, found, func(doc bson.Raw) error {
 		there = true
-		state, _ := doc.Lookup(t.statusField()).StringValueOK()
-		waits = t.isOpen(doc) && (!t.l.states() || state == pending)
+		switch {
+		case t.l.states():
+			state, _ = doc.Lookup(t.statusField()).StringValueOK()
+		case t.isOpen(doc):
+			state = pending
+		default:
+			state = published
+		}
 		return nil
 	})
-	return there, waits, err
+	return there, state, err
 }
 
 // LeaveBehind puts an event aside whose key is held by another one. A row that is there is
@@ -150,8 +157,8 @@ func (k *Parking) LeaveBehind(ctx context.Context, p outbox.Parked) error {
 		if t == nil || k.db.o.AfterPublish == Keep {
 			return k.keepWhole(ctx, at, p, outbox.StateBehind, nil)
 		}
-		there, waits, err := t.look(ctx, at, p.Row)
-		if err != nil || there && !waits {
+		there, state, err := t.look(ctx, at, p.Row)
+		if err != nil || there && state != pending {
 			return err
 		}
 		if !there {
@@ -181,12 +188,11 @@ func (k *Parking) keepWhole(ctx context.Context, at place, p outbox.Parked, stat
 	if p.Record == nil {
 		return fmt.Errorf("event %s is to be kept whole and came without its record", p.EventID)
 	}
-	if t != nil {
-		if _, err := t.Mark(ctx, []outbox.Mark{{ID: p.Row}}); err != nil {
-			return err
-		}
+	err := k.enter(ctx, at, &p, state)
+	if err == nil && t != nil {
+		_, err = t.Mark(ctx, []outbox.Mark{{ID: p.Row}})
 	}
-	return k.enter(ctx, at, &p, state)
+	return err
 }
 
 // ours is the beginning of every filter.

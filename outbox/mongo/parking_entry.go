@@ -3,6 +3,7 @@ package mongo
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -104,9 +105,19 @@ func (k *Parking) insert(ctx context.Context, at place, p *outbox.Parked, state 
 		}
 		doc.Whole, doc.Partial, doc.Value, doc.RecordKey = true, p.Record.Partial, p.Record.Value, p.Record.Key
 	}
+	if size := len(doc.Record) + len(doc.Value) + len(doc.RecordKey); size > mostWhole {
+		return &event.Error{
+			Class: event.Halt, Fault: event.FaultPrecondition, Anchor: anchorParkingFull,
+			What:   fmt.Sprintf("event %s has %d bytes, and cannot be kept whole: a document of MongoDB holds 16 MiB", p.EventID, size),
+			Remedy: "raise the topic's and the broker's limit of message sizes so that it can be published, or set on_poison: dlq; then start the relay again",
+		}
+	}
 	_, err := at.parked.InsertOne(ctx, doc)
 	return err
 }
+
+// mostWhole is how large an event may be that is kept whole: the rest of the document is names.
+const mostWhole = 16<<20 - 64<<10
 
 // parked is the entry as the contract has it; its record only where it was read.
 func (k *Parking) parked(doc *parkedDocument) (p outbox.Parked, err error) {

@@ -148,38 +148,60 @@ const wholeBytes = 32 << 20
 // waits until nothing of its key is parked, and no row of it is still to go before.
 func (k *Parking) Whole(ctx context.Context, limit int) (list []outbox.Parked, err error) {
 	err = k.transact(ctx, "reading the parked events that may go", func(ctx context.Context, at place) error {
-		list = nil
-		var waits []string // keys
-		if err := at.parked.Distinct(ctx, "key", k.ours(is("key", bson.D{is("$ne", "")}), is("$or", bson.A{
-			bson.D{is("state", outbox.StateParked)},
-			bson.D{is("state", outbox.StateRetrying), is("whole", false)},
-		}))).Decode(&waits); err != nil {
+		waits, err := k.waits(ctx, at)
+		if err != nil {
 			return err
 		}
 		behind := bson.D{is("state", outbox.StateBehind)}
 		if len(waits) > 0 {
-			behind = append(behind, is("key", bson.D{is("$nin", waits)}))
+			behind = append(behind, is("key", op("$nin", waits)))
 		}
-		found, err := at.parked.Find(ctx, k.ours(is("whole", true), is("$or", bson.A{bson.D{is("state", outbox.StateRetrying)}, behind})),
-			options.Find().SetSort(bson.D{is("commit", 1), is("ordinal", 1), is(fieldID, 1)}).SetLimit(int64(limit)).SetBatchSize(16).SetAllowDiskUse(true))
-		if err != nil {
+		if list, err = k.readWhole(ctx, at, limit, bson.A{bson.D{is("state", outbox.StateRetrying)}, behind}); err != nil || at.atomic {
 			return err
 		}
-		defer found.Close(ctx)
-		for bytes := 0; bytes < wholeBytes && found.Next(ctx); {
-			var doc parkedDocument
-			if err := found.Decode(&doc); err != nil {
-				return err
-			}
-			p, err := k.parked(&doc)
-			if err != nil {
-				return err
-			}
-			list, bytes = append(list, p), bytes+len(found.Current)
-		}
-		return found.Err()
+		// Whoever was left behind meanwhile waits for somebody who was parked before.
+		waits, err = k.waits(ctx, at)
+		list = slices.DeleteFunc(list, func(p outbox.Parked) bool {
+			return p.State == outbox.StateBehind && p.Key != "" && slices.Contains(waits, outbox.PlainText(p.Key))
+		})
+		return err
 	})
 	return list, err
+}
+
+// waits are the keys, as they are written, that something parked holds, or a row that is to go first.
+func (k *Parking) waits(ctx context.Context, at place) ([]string, error) {
+	holding, err := find[parkedDocument](ctx, at.parked, k.ours(is("key", op("$ne", "")), is("$or", bson.A{
+		bson.D{is("state", outbox.StateParked)},
+		bson.D{is("state", outbox.StateRetrying), is("whole", false)},
+	})), options.Find().SetProjection(bson.D{is("key", 1)}))
+	keys := make([]string, len(holding))
+	for i := range holding {
+		keys[i] = holding[i].Key
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys), err
+}
+
+func (k *Parking) readWhole(ctx context.Context, at place, limit int, any bson.A) (list []outbox.Parked, err error) {
+	found, err := at.parked.Find(ctx, k.ours(is("whole", true), is("$or", any)),
+		options.Find().SetSort(bson.D{is("commit", 1), is("ordinal", 1), is(fieldID, 1)}).SetLimit(int64(limit)).SetBatchSize(16).SetAllowDiskUse(true))
+	if err != nil {
+		return nil, err
+	}
+	defer found.Close(context.WithoutCancel(ctx))
+	for bytes := 0; bytes < wholeBytes && found.Next(ctx); {
+		var doc parkedDocument
+		if err := found.Decode(&doc); err != nil {
+			return nil, err
+		}
+		p, err := k.parked(&doc)
+		if err != nil {
+			return nil, err
+		}
+		list, bytes = append(list, p), bytes+len(found.Current)
+	}
+	return list, found.Err()
 }
 
 // Kept lists the events that the stream brought and that are kept whole.
