@@ -251,6 +251,11 @@ var faults = map[string]fault{
 			}
 		})(s)
 	}},
+	"TestLostConnectionIsTheSourcesOwnBusiness": {source: spoilt(func(b *event.Batch) {
+		if n := len(b.Events); n > 1 {
+			b.Events[n-1].Fields = b.Events[n-2].Fields
+		}
+	})},
 	"TestNextKeepsToItsContextAndGoesOnAfterwards": {source: func(s relay.Source) relay.Source {
 		var end error
 		return &badSource{Source: s, next: func(ctx context.Context, s relay.Source) (*event.Batch, error) {
