@@ -83,7 +83,7 @@ func (t *Tenancy) renew(ctx context.Context) (again bool, err error) {
 		t.mu.Unlock()
 		return false, t.leave(ctx)
 	}
-	req := LeaseRequest{Of: t.of, Want: t.shareLocked(), All: t.want == WantAll}
+	req := LeaseRequest{Of: t.of, Want: t.shareLocked(), All: t.want == WantAll, Reclaimed: slices.Clone(t.reclaimed)}
 	joining := t.want == WantShare && !t.joined
 	if joining {
 		req.Want = 0
@@ -115,7 +115,8 @@ func (t *Tenancy) renew(ctx context.Context) (again bool, err error) {
 		}
 	}
 	t.own, t.members, t.rank, t.others = state.Own, max(1, state.Members), state.Rank, state.Others
-	t.tenures = append(t.tenures, state.Tenures...)
+	t.reclaimed = slices.Delete(t.reclaimed, 0, len(req.Reclaimed))
+	t.tenures = slices.DeleteFunc(append(t.tenures, state.Tenures...), func(x Tenure) bool { return !slices.Contains(t.own, x.Shard) })
 	t.until.Store(int64(began.Sub(t.base) + t.ttl - margin(t.ttl)))
 	moved := t.leaveLocked()
 	switch {

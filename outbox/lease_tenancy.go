@@ -43,20 +43,21 @@ type Tenancy struct {
 	until  atomic.Int64  // nanoseconds after base
 	losses atomic.Uint64 // how often something was lost that rows may be under way for
 
-	mu      sync.Mutex
-	version uint64
-	own     []int
-	leaving []int  // of own: to be given back
-	leftAt  uint64 // no row claimed under this version or later is of a leaving shard
-	under   uint64 // the lowest version of which rows are under way
-	tenures []Tenure
-	want    LeaseWant
-	joined  bool // counted among the members, so that their number is known
-	members int
-	rank    int // among them
-	others  []string
-	failure error
-	changed chan struct{}
+	mu        sync.Mutex
+	version   uint64
+	own       []int
+	leaving   []int  // of own: to be given back
+	leftAt    uint64 // no row claimed under this version or later is of a leaving shard
+	under     uint64 // the lowest version of which rows are under way
+	tenures   []Tenure
+	reclaimed []Tenure // of those: done, and to be said with the next renewal
+	want      LeaseWant
+	joined    bool // counted among the members, so that their number is known
+	members   int
+	rank      int // among them
+	others    []string
+	failure   error
+	changed   chan struct{}
 }
 
 // LeaseView is what a Tenancy holds at one moment.
@@ -176,7 +177,13 @@ func (t *Tenancy) TenuresDone(done []Tenure) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.tenures = slices.DeleteFunc(t.tenures, func(x Tenure) bool { return slices.Contains(done, x) })
+	t.tenures = slices.DeleteFunc(t.tenures, func(x Tenure) bool {
+		if !slices.Contains(done, x) {
+			return false
+		}
+		t.reclaimed = append(t.reclaimed, x)
+		return true
+	})
 }
 
 // Under tells the lowest version under which rows that are under way were claimed;
@@ -232,6 +239,10 @@ func (t *Tenancy) Release(ctx context.Context) error {
 	t.mu.Lock()
 	t.own, t.leaving = nil, nil
 	t.changeLocked()
+	owed := len(t.tenures) > 0
 	t.mu.Unlock()
+	if owed { // what a dead holder left is not given back yet: the leases run out, and say so to the next
+		return nil
+	}
 	return t.leases.Release(ctx, t.holder)
 }

@@ -32,6 +32,10 @@ type LeaseRequest struct {
 	Of int
 	// Want is how many shards to hold at most; Of for all.
 	Want int
+	// Reclaimed are tenures of earlier answers whose claims were given back. Until it is
+	// said, the holder's own tenure of the shard begins with that of him who had it before: should the
+	// holder die, the next one reclaims for both.
+	Reclaimed []Tenure
 	// GiveBack are shards to give up now: nothing of them is under way any more.
 	GiveBack []int
 	// All: shards are of use together only. None is taken unless the holder has shard 0 or

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/walrelay/walrelay/event"
@@ -192,7 +193,14 @@ func (p *Poller) reclaim(ctx context.Context, view LeaseView, general bool) erro
 
 func (p *Poller) reclaims(view LeaseView, general bool) (list []Reclaim) {
 	if len(view.Tenures) > 0 {
-		list = append(list, Reclaim{Shards: view.Shards, Tenures: view.Tenures})
+		// Also those of shards that are to be given back: they are ours until then.
+		shards := Shards{Of: view.Shards.Of, Holder: view.Shards.Holder}
+		for _, t := range view.Tenures {
+			if !slices.Contains(shards.Own, t.Shard) {
+				shards.Own = append(shards.Own, t.Shard)
+			}
+		}
+		list = append(list, Reclaim{Shards: shards, Tenures: view.Tenures})
 	}
 	if general {
 		list = append(list, Reclaim{Shards: view.Shards, OlderThan: p.opt.ReclaimAfter})

@@ -82,7 +82,8 @@ func (h *house) untilWaiting(n int) {
 }
 
 // A claim goes on in the server when its client is gone. Nobody takes its holder's shards
-// before it is over, also who cuts the keys in another way; then what it took is found.
+// before it is over, whether he dies, stops, or would give them back, also who cuts the keys in another
+// way; then what it took is found.
 func TestNobodyTakesOverInTheMiddleOfAClaim(t *testing.T) {
 	t.Parallel()
 	everyVersion(t, func(t *testing.T, srv *pgserver.Server) {
@@ -90,6 +91,11 @@ func TestNobodyTakesOverInTheMiddleOfAClaim(t *testing.T) {
 		h.insert(1, 3, 3)
 		h.renew(l, "a", outbox.LeaseRequest{Want: 6})
 		letGo := h.slowClaim()
+		wantOwn(t, "a, who would give them back in the middle,", h.renew(l, "a", outbox.LeaseRequest{Want: 6, GiveBack: all}), all...)
+		if err := l.Release(h.ctx(), "a"); err != nil {
+			t.Fatal(err)
+		}
+		wantOwn(t, "b after a stopped", h.renew(l, "b", outbox.LeaseRequest{Want: 6}))
 		h.pass("a", time.Minute)
 		wantOwn(t, "b in the middle", h.renew(l, "b", outbox.LeaseRequest{Want: 6}))
 		wantOwn(t, "c of another cut", h.renew(l, "c", outbox.LeaseRequest{Of: 8, Want: 8}))

@@ -52,6 +52,10 @@ func (l *Leases) Renew(ctx context.Context, holder string, ttl time.Duration, re
 	prefix := text(shardPrefix(req.Of))
 	who := [][]byte{text(l.owner), text(holder)}
 	with := func(more ...[]byte) [][]byte { return append(slices.Clone(who), more...) }
+	units, from, until := make([]string, len(req.Reclaimed)), make([]string, len(req.Reclaimed)), make([]string, len(req.Reclaimed))
+	for i, t := range req.Reclaimed {
+		units[i], from[i], until[i] = shardPrefix(req.Of)+strconv.Itoa(t.Shard), t.From, t.Until
+	}
 	err := l.db.transact(ctx, "renewing the leases of source "+l.db.o.Source,
 		statement{
 			args: who[:1],
@@ -59,9 +63,16 @@ func (l *Leases) Renew(ctx context.Context, holder string, ttl time.Duration, re
 		},
 		statement{
 			args: with(array(back), prefix),
-			sql: l.sql(`DELETE FROM {lease} l WHERE owner = $1::pg_catalog.text AND (holder = $2::pg_catalog.text AND unit = ANY ($3::pg_catalog.text[])
- OR expires_at <= pg_catalog.clock_timestamp() AND NOT pg_catalog.starts_with(unit, $4::pg_catalog.text)
-     AND CASE WHEN pg_catalog.starts_with(unit, 'shard/') AND expires_at <= pg_catalog.clock_timestamp() THEN ` + claimsOver + ` ELSE TRUE END)`),
+			sql: l.sql(`DELETE FROM {lease} l WHERE owner = $1::pg_catalog.text AND CASE
+ WHEN holder = $2::pg_catalog.text AND unit = ANY ($3::pg_catalog.text[]) THEN ` + claimsOver + `
+ WHEN expires_at > pg_catalog.clock_timestamp() OR pg_catalog.starts_with(unit, $4::pg_catalog.text) THEN FALSE
+ WHEN pg_catalog.starts_with(unit, 'shard/') THEN ` + claimsOver + ` ELSE TRUE END`),
+		},
+		statement{
+			args: with(array(units), array(from), array(until)),
+			sql: l.sql(`UPDATE {lease} l SET acquired_at = x.until
+  FROM ROWS FROM (pg_catalog.unnest($3::pg_catalog.text[]), pg_catalog.unnest($4::pg_catalog.timestamptz[]), pg_catalog.unnest($5::pg_catalog.timestamptz[])) x (unit, since, until)
+ WHERE l.owner = $1::pg_catalog.text AND l.holder = $2::pg_catalog.text AND l.unit = x.unit AND l.acquired_at = x.since`),
 		},
 		statement{
 			args: with(prefix, interval(ttl)),
@@ -100,12 +111,12 @@ func (l *Leases) Renew(ctx context.Context, holder string, ttl time.Duration, re
 }
 
 // claimsOver is that no claim of the holder of lease l is in the middle. Nobody waits here
-// for somebody else's claim: a part that cannot be taken now is taken later.
+// for a claim: a part that cannot be taken, or given back, now is so later.
 const claimsOver = "pg_catalog.pg_try_advisory_xact_lock(" + claimKey + "l.holder, 0))"
 
 // take gives the holder free and expired parts, lowest first. The tenure of a part
 // that expired is what its row said until now, and the longest time that a claim which began
-// at its end may have gone on.
+// at its end may have gone on. The new holder's own begins with it, see LeaseRequest.Reclaimed.
 const take = `WITH had AS MATERIALIZED (
  SELECT unit FROM {lease} WHERE owner = $1::pg_catalog.text AND holder = $2::pg_catalog.text AND pg_catalog.starts_with(unit, $3::pg_catalog.text)),
  free AS MATERIALIZED (
@@ -124,7 +135,7 @@ const take = `WITH had AS MATERIALIZED (
  SELECT * FROM free WHERE NOT $8::pg_catalog.bool OR EXISTS (SELECT FROM free WHERE n = 0) OR EXISTS (SELECT FROM had WHERE unit = $3::pg_catalog.text || 0)),
  taken AS (
  INSERT INTO {lease} AS l (owner, unit, holder, acquired_at, expires_at)
- SELECT $1::pg_catalog.text, unit, $2::pg_catalog.text, pg_catalog.clock_timestamp(), pg_catalog.clock_timestamp() + $4::pg_catalog.interval FROM may
+ SELECT $1::pg_catalog.text, unit, $2::pg_catalog.text, COALESCE(since, pg_catalog.clock_timestamp()), pg_catalog.clock_timestamp() + $4::pg_catalog.interval FROM may
  ON CONFLICT (owner, unit) DO UPDATE SET holder = EXCLUDED.holder, acquired_at = EXCLUDED.acquired_at, expires_at = EXCLUDED.expires_at)
 SELECT n, since, until FROM may ORDER BY n`
 
@@ -164,10 +175,11 @@ func enter(state *outbox.LeaseState, unit, holder, me string, of int) error {
 	return nil
 }
 
-// Release gives everything up at once.
+// Release gives everything up at once; or, if a claim without an answer is in the middle,
+// once the leases run out.
 func (l *Leases) Release(ctx context.Context, holder string) error {
 	return l.db.transact(ctx, "releasing the leases of source "+l.db.o.Source, statement{
 		args: [][]byte{text(l.owner), text(holder)},
-		sql:  l.sql("DELETE FROM {lease} WHERE owner = $1::pg_catalog.text AND holder = $2::pg_catalog.text"),
+		sql:  l.sql("DELETE FROM {lease} l WHERE owner = $1::pg_catalog.text AND CASE WHEN holder = $2::pg_catalog.text THEN " + claimsOver + " ELSE FALSE END"),
 	})
 }

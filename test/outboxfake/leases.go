@@ -34,6 +34,11 @@ func (l *Leases) Renew(ctx context.Context, holder string, ttl time.Duration, re
 	defer l.mu.Unlock()
 	now := time.Now()
 	own := 0
+	for _, t := range req.Reclaimed {
+		if x := l.shards[t.Shard]; x != nil && x.holder == holder && t.From == x.since.Format(time.RFC3339Nano) {
+			x.since, _ = time.Parse(time.RFC3339Nano, t.Until)
+		}
+	}
 	for n, x := range l.shards {
 		switch {
 		case x.holder != holder:
@@ -52,12 +57,14 @@ func (l *Leases) Renew(ctx context.Context, holder string, ttl time.Duration, re
 		if first := l.shards[0]; req.All && n > 0 && (first == nil || first.holder != holder) {
 			break
 		}
+		since := now
 		if x != nil {
+			since = x.since
 			s.Tenures = append(s.Tenures, outbox.Tenure{
 				Shard: n, From: x.since.Format(time.RFC3339Nano), Until: x.expires.Format(time.RFC3339Nano),
 			})
 		}
-		l.shards[n] = &lease{holder, now, now.Add(ttl)}
+		l.shards[n] = &lease{holder, since, now.Add(ttl)}
 		own++
 	}
 	l.alive[holder] = now.Add(ttl)
