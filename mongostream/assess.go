@@ -13,11 +13,11 @@ import (
 // whether somebody else is reading, or the error that it would end with. It changes nothing.
 func Assess(ctx context.Context, client *mongo.Client, o Options) (r *Record, active bool, err error) {
 	o = o.WithDefaults()
-	facts, err := ReadFacts(ctx, client)
-	if err != nil {
+	if r, err = ReadRecord(ctx, client, o); err != nil {
 		return nil, false, err
 	}
-	if r, err = ReadRecord(ctx, client, o); err != nil {
+	facts, err := ReadFacts(ctx, client) // after the record, which its reader moves on meanwhile
+	if err != nil {
 		return nil, false, err
 	}
 	if err = judge(r, facts, &o); err != nil {

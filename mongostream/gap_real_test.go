@@ -64,6 +64,8 @@ func TestAnIdlePositionMovesWithForeignWrites(t *testing.T) {
 	lost.close()
 
 	before := h.record()
+	_, err = SetPosition(ctx(t), h.client, h.opt, Target{Token: before.Data})
+	wantGap(t, err, AnchorPositionLost, "no longer reaches back")
 	if err := Replace(ctx(t), h.client, h.opt); err != nil {
 		t.Fatal(err)
 	}

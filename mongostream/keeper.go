@@ -36,9 +36,7 @@ func (s *Stream) keep(ctx context.Context) {
 		if s.obs.KeeperBeat != nil {
 			s.obs.KeeperBeat()
 		}
-		if s.opt.writesRecord() {
-			k.step(ctx)
-		}
+		k.step(ctx)
 		select {
 		case <-s.keeperWake:
 		case <-time.After(keeperStep):

@@ -166,6 +166,10 @@ func TestAnOperatorMovesThePositionOnlyWhileNobodyReads(t *testing.T) {
 	if _, err := SetPosition(ctx(t), h.client, h.opt, Target{Token: "no token"}); err == nil {
 		t.Error("nonsense was taken")
 	}
+	future := bson.Timestamp{T: uint32(time.Now().Unix()) + 3600}
+	if _, err := SetPosition(ctx(t), h.client, h.opt, Target{Time: future}); !errors.As(err, &e) || e.Anchor != AnchorWentBack {
+		t.Errorf("the future was taken: %v", err)
+	}
 	if _, err := SetPosition(ctx(t), h.client, h.opt, Target{}); err == nil {
 		t.Error("nothing was taken")
 	}

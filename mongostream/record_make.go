@@ -94,10 +94,26 @@ func SetPosition(ctx context.Context, client *mongo.Client, o Options, to Target
 	if to.Token != "" {
 		place = placeOf(from.token)
 	}
+	facts, err := ReadFacts(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.usable(ctx, client, place, facts); err != nil {
+		return nil, err
+	}
 	if err := o.replace(ctx, client, place, event.PhaseStreaming); err != nil {
 		return nil, err
 	}
 	return ReadRecord(ctx, client, o)
+}
+
+// usable refuses a place that a stream could not begin at.
+func (o *Options) usable(ctx context.Context, client *mongo.Client, p Place, f Facts) error {
+	to := &Record{Marker: o.Marker, Database: o.Database, Collection: o.Collection, Place: p, Print: o.fingerprint()}
+	if err := judge(to, f, o); err != nil {
+		return err
+	}
+	return probe(ctx, client, o, to.start(o))
 }
 
 // unread is the source's record, unless somebody reads.

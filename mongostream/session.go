@@ -290,20 +290,18 @@ func (p *standing) start() start {
 	return start{token: p.received}
 }
 
-// recall takes the source and judges what is remembered of it.
+// recall takes the source and judges what is remembered of it. The server is asked after
+// the record was read: a position that the keeper stores meanwhile is not of the future.
 func (s *Stream) recall(ctx context.Context, client *mongo.Client) (*Record, error) {
-	callCtx, cancel := context.WithTimeout(ctx, s.opt.WireTimeout)
-	defer cancel()
-	facts, err := ReadFacts(callCtx, client)
-	if err != nil {
-		return nil, err
-	}
 	r, err := s.take(ctx, client)
 	if err != nil {
 		return nil, err
 	}
-	if err := judge(r, facts, &s.opt); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, s.opt.WireTimeout)
+	defer cancel()
+	facts, err := ReadFacts(ctx, client)
+	if err != nil {
 		return nil, err
 	}
-	return r, nil
+	return r, judge(r, facts, &s.opt)
 }
