@@ -81,7 +81,7 @@ func (o *Options) bookIndexes() []index {
 	ours := bson.D{{Key: "owner", Value: bson.D{{Key: "$exists", Value: true}}}}
 	return []index{
 		{collection: o.ParkedCollection(), name: "walrelay_event", keys: []string{"owner", "relation", "row", "event_id", "commit", "ordinal"}, unique: true, partial: ours, purpose: "an event can be parked twice"},
-		{collection: o.ParkedCollection(), name: "walrelay_key", keys: []string{"owner", "key"}, purpose: "what is parked of a key is found by a scan"},
+		{collection: o.ParkedCollection(), name: "walrelay_key", keys: []string{"owner", "key", "state", "whole", "relation", "row", "_id"}, purpose: "what is parked of a key is found by a scan"},
 	}
 }
 

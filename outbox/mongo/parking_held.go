@@ -11,6 +11,9 @@ import (
 	"github.com/walrelay/walrelay/outbox"
 )
 
+// entryFields say what holds a key. They are all in the index that init makes, so that no event is read.
+var entryFields = bson.D{is("key", 1), is("state", 1), is("whole", 1), is("relation", 1), is("row", 1)}
+
 // rowsAtOnce bounds how many rows are asked for by their ids in one command.
 const rowsAtOnce = 10_000
 
@@ -26,9 +29,7 @@ func (k *Parking) Held(ctx context.Context) (held []outbox.HeldKey, err error) {
 		return nil, err
 	}
 	err = k.transact(ctx, "reading the held keys of source "+k.db.o.Source, func(ctx context.Context, at place) error {
-		entries, err := find[parkedDocument](ctx, at.parked, k.ours(), options.Find().SetProjection(bson.D{
-			is("key", 1), is("state", 1), is("whole", 1), is("relation", 1), is("row", 1),
-		}))
+		entries, err := find[parkedDocument](ctx, at.parked, k.ours(), options.Find().SetProjection(entryFields))
 		if err != nil {
 			return err
 		}

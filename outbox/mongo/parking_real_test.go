@@ -12,6 +12,7 @@ import (
 	driver "go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/walrelay/walrelay/event"
+	"github.com/walrelay/walrelay/mongostream"
 	"github.com/walrelay/walrelay/outbox"
 	"github.com/walrelay/walrelay/test/mongoserver"
 )
@@ -226,5 +227,33 @@ func TestATenureIsNotLostWithAnAnswer(t *testing.T) {
 	cutOff(t, srv, 1, is("failCommands", bson.A{"findAndModify"}), is("writeConcernError", bson.D{is("code", 262), is("errmsg", "late")}))
 	if s := renew("b", time.Minute); len(s.Own) != 2 || len(s.Tenures) != 2 {
 		t.Fatalf("%+v", s)
+	}
+}
+
+// The keys that are held are looked for every few seconds; what is kept whole may be a lot.
+func TestHeldKeysAreReadWithoutTheEventsThatHoldThem(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, mongoserver.Shared(t), event.Forze, nil)
+	o := mongostream.Options{
+		Source: "orders", URL: h.srv.URL(), Database: h.name, Collection: "outbox", Schema: h.db.o.Schema, Holder: "test", Capture: mongostream.CapturePoll,
+	}
+	if _, err := mongostream.Apply(h.ctx(), h.c.Database().Client(), o); err != nil {
+		t.Fatal(err)
+	}
+	k := h.db.Parking()
+	for n := range 20 {
+		if err := k.Park(h.ctx(), h.message(n, fmt.Sprint("k", n%7))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var explained bson.Raw
+	if err := h.c.Database().RunCommand(h.ctx(), bson.D{is("explain", bson.D{
+		is("find", "walrelay_parked"), is("filter", k.ours()), is("projection", entryFields),
+	}), is("verbosity", "executionStats")}).Decode(&explained); err != nil {
+		t.Fatal(err)
+	}
+	stats := explained.Lookup("executionStats").Document()
+	if keys, docs := stats.Lookup("totalKeysExamined").AsInt64(), stats.Lookup("totalDocsExamined").AsInt64(); keys != 20 || docs != 0 {
+		t.Fatalf("%d keys of an index and %d documents were read for 20 entries", keys, docs)
 	}
 }
