@@ -236,10 +236,13 @@ func (s *Stream) dropped(what string) error {
 // startAt finds where to begin: where this process left off, or where the record says.
 func (s *Stream) startAt(ctx context.Context, client *mongo.Client, p *standing) (start, string, error) {
 	if !s.opt.writesRecord() {
-		if p.received == nil {
-			return start{}, "nothing is remembered: from now on", nil
+		switch {
+		case p.received != nil:
+			return p.start(), "taken up again where the stream broke", nil
+		case s.opt.Peek:
+			return s.peekAt(ctx, client, p)
 		}
-		return p.start(), "taken up again where the stream broke", nil
+		return start{}, "nothing is remembered: from now on", nil
 	}
 	fresh := p.received == nil
 	r, err := s.recall(ctx, client)
