@@ -115,6 +115,13 @@ func (s *Stream) Nudge() {
 	s.wakeKeeper()
 }
 
+// Remembered reports whether a process that starts now would be brought nothing again that
+// this one handed out at or below at. It asks no server.
+func (s *Stream) Remembered(at event.Position) bool {
+	saved, last := s.saved.Load(), s.lastEvent.Load()
+	return saved != nil && at.Token <= *saved || last == nil || saved != nil && *last <= *saved // idle, positions follow in strides
+}
+
 func (s *Stream) wakeKeeper() {
 	select {
 	case s.keeperWake <- struct{}{}:

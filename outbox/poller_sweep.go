@@ -171,7 +171,7 @@ func (p *Poller) takeSeat(ctx context.Context) error {
 		return nil
 	}
 	if p.turn.proof.IsZero() {
-		p.turn.proof = event.AtLSN(1)
+		p.turn.proof = anyPosition
 	}
 	if err := p.waitForLog(ctx, p.turn.proof); err != nil {
 		return err
@@ -180,6 +180,9 @@ func (p *Poller) takeSeat(ctx context.Context) error {
 	p.turn.seated = true
 	return nil
 }
+
+// anyPosition is at or below every position of every log that is one.
+var anyPosition = event.AtToken("0")
 
 // addHeadsLocked puts those whose turn it is before the snapshot. They were in the
 // hands of the log path, or of a table reader, and came back: the log brings them no more.

@@ -114,7 +114,7 @@ func (l *logPath) waitPassed(ctx context.Context, at event.Position) error {
 		l.mu.Lock()
 		passed := l.passed
 		l.mu.Unlock()
-		if passed >= at.LSN {
+		if event.AtLSN(passed).Compare(at) >= 0 {
 			return nil
 		}
 		select {
