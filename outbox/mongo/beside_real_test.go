@@ -225,3 +225,65 @@ func TestABrokenConnectionIsARetryAndIsRemade(t *testing.T) {
 		t.Fatalf("after the end: %v", err)
 	}
 }
+
+// Nobody who looks after a claim failed is surprised by what it goes on to take.
+func TestAClaimThatFailsHasEnded(t *testing.T) {
+	t.Parallel()
+	srv := mongoserver.Start(t, mongoserver.Options{TestCommands: true})
+	h := newHouse(t, srv, event.Forze, nil)
+	h.insert(1, 50, 9)
+	srv.FailPoint(t, 0, "hangDuringBatchUpdate", "alwaysOn", nil)
+	short, cancel := context.WithCancel(h.ctx())
+	defer cancel()
+	result := make(chan error)
+	go func() {
+		_, err := h.Claim(short, outbox.Request{Limit: 30})
+		result <- err
+	}()
+	await(t, "the claim writes", func() bool { return h.writing() > 0 })
+	cancel()
+	select {
+	case err := <-result:
+		t.Fatalf("the claim failed before it had ended: %v", err)
+	case <-time.After(300 * time.Millisecond): // what the server does not notice within it, it never does
+	}
+	srv.FailPoint(t, 0, "hangDuringBatchUpdate", "off", nil)
+	if err := <-result; err == nil {
+		t.Fatal("a claim that was cut off succeeded")
+	}
+	if n := h.writing(); n > 0 {
+		t.Fatal("the claim is under way still")
+	}
+	if n, err := h.c.CountDocuments(h.ctx(), bson.D{is("status", processing)}); n != 30 || err != nil {
+		t.Fatalf("it has taken %d rows: %v", n, err)
+	}
+}
+
+// writing is how many updates of the collection are under way.
+func (h *house) writing() int {
+	h.t.Helper()
+	cursor, err := h.c.Database().Client().Database("admin").Aggregate(h.ctx(), bson.A{
+		op("$currentOp", bson.D{}), op("$match", bson.D{is("op", "update"), is("ns", h.name+".outbox")}), op("$count", "n"),
+	})
+	n := 0
+	if err == nil {
+		err = each(h.ctx(), cursor, func(doc bson.Raw) error { n = number(doc.Lookup("n")); return nil })
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return n
+}
+
+func TestAClaimThatBeginsToWriteTooLateTakesNothing(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, mongoserver.Shared(t), event.Forze, nil)
+	h.insert(1, 3, 3)
+	for looked, want := range map[time.Duration]int64{claimWithin + time.Second: 0, claimWithin / 2: 3} {
+		taken, err := h.take(h.ctx(), h.c, h.l.isFree(idValues(ids(1, 3)), time.Now().Add(-looked)), "t")
+		if err != nil || taken.ModifiedCount != want {
+			t.Fatalf("%s later it took %d rows: %v", looked, taken.ModifiedCount, err)
+		}
+		h.set(bson.D{is("status", pending)})
+	}
+}

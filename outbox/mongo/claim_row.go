@@ -9,7 +9,6 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	driver "go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/walrelay/walrelay/event"
 	"github.com/walrelay/walrelay/outbox"
@@ -23,11 +22,12 @@ const mostTries = 16
 // into those that are free still (each document is tested and written at once, so each has one taker),
 // and reads back those that have the token.
 //
-// Where the answer to the write is lost nothing is known, not even whether the write has ended: the
-// claim fails, and the rows are found by the time at which they were claimed ([outbox.Reclaim]).
+// Where the answer to the write is lost nothing is known: the claim fails, and the rows are found by the time
+// at which they were claimed ([outbox.Reclaim]). That a write goes on when its client is gone must not surprise
+// who looks then: its end is awaited, and one that the server has not begun in time takes nothing.
 func (t *Table) claimRows(ctx context.Context, c *driver.Collection, req *outbox.Request, claim *outbox.Claim) error {
 	for range mostTries {
-		free, err := t.l.find(ctx, c, t.l.stretches(req), req.Limit, t.l.fields())
+		free, err := t.l.find(ctx, c, t.l.stretches(req), req.Limit, append(t.l.fields(), is("now", "$$NOW")))
 		if err != nil || len(free) == 0 {
 			return err
 		}
@@ -36,11 +36,8 @@ func (t *Table) claimRows(ctx context.Context, c *driver.Collection, req *outbox
 			ids[i] = free[i].doc.Lookup(fieldID)
 		}
 		token := newToken()
-		guard := append(bson.D{in(fieldID, ids)}, t.l.isPending()...)
-		taken, err := c.UpdateMany(ctx, append(guard, is("$expr", t.l.isDue())), bson.D{
-			is("$set", bson.D{is(t.l.column(event.Status), processing), is(fieldClaimToken, token)}),
-			is("$currentDate", bson.D{is(fieldProcessingAt, true)}),
-		}, options.UpdateMany().SetHint(byID))
+		looked, _ := free[0].doc.Lookup("now").TimeOK()
+		taken, err := t.take(ctx, c, t.l.isFree(ids, looked), token)
 		switch {
 		case err != nil:
 			return err

@@ -108,7 +108,7 @@ func TestRowsThatAreKnownAreFoundByTheirIds(t *testing.T) {
 	h := newHouse(t, mongoserver.Shared(t), event.Forze, nil)
 	h.fill(event.Forze, 2000)
 	for what, filter := range map[string]bson.D{
-		"claim": append(append(bson.D{in(fieldID, idValues(ids(1, 300)))}, h.l.isPending()...), is("$expr", h.l.isDue())),
+		"claim": h.l.isFree(idValues(ids(1, 300)), time.Now()),
 		"guard": append(bson.D{in(fieldID, idValues(ids(1, 300)))}, h.guard("x y")...),
 		"only":  h.l.stretches(&outbox.Request{Limit: 300, Only: ids(1, 300)})[0].filter,
 	} {
