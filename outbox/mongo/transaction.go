@@ -26,15 +26,21 @@ const (
 // time. Unlike the driver's own way it keeps to ctx also while it commits: a server that says
 // nothing must not hold the relay.
 //
+// A server that is no member of a replica set has no transactions: there f runs without, atomic is
+// false, and it has to put things in an order in which nothing is lost wherever it is cut short.
+//
 // f's errors are to be given back as they came from the driver. doing completes the
 // sentence "… failed".
-func (d *Database) transact(ctx context.Context, doing string, f func(ctx context.Context, db *driver.Database) error) error {
+func (d *Database) transact(ctx context.Context, doing string, f work) error {
 	ctx, cancel := context.WithTimeout(ctx, silenceTimeout)
 	defer cancel()
 	return d.classify(d.repeat(ctx, f), doing)
 }
 
-func (d *Database) repeat(ctx context.Context, f func(ctx context.Context, db *driver.Database) error) error {
+// work is what is done in a transaction.
+type work func(ctx context.Context, db *driver.Database, atomic bool) error
+
+func (d *Database) repeat(ctx context.Context, f work) error {
 	client, err := d.connect(ctx)
 	if err != nil {
 		return err
@@ -51,16 +57,26 @@ func (d *Database) repeat(ctx context.Context, f func(ctx context.Context, db *d
 		session.EndSession(end)
 	}()
 	opt := options.Transaction().SetReadConcern(readconcern.Snapshot()).SetWriteConcern(journaledMajority).SetReadPreference(readpref.Primary())
+	alone := false
 	for n := 1; ; n++ {
-		if err = session.StartTransaction(opt); err != nil {
-			return err
+		switch {
+		case alone:
+			err = f(ctx, db, false)
+		default:
+			if err = session.StartTransaction(opt); err != nil {
+				return err
+			}
+			if err = f(driver.NewSessionContext(ctx, session), db, true); err != nil {
+				abort(ctx, session)
+			} else {
+				err = commit(ctx, session)
+			}
 		}
-		if err = f(driver.NewSessionContext(ctx, session), db); err != nil {
-			abort(ctx, session)
-		} else if err = commit(ctx, session); err == nil {
-			return nil
+		if isAlone(err) && !alone {
+			alone = true
+			continue
 		}
-		if !passing(err) || ctx.Err() != nil {
+		if err == nil || !passing(err) || ctx.Err() != nil {
 			return err
 		}
 		select {
@@ -90,6 +106,12 @@ func commit(ctx context.Context, session *driver.Session) error {
 			return err
 		}
 	}
+}
+
+// isAlone: the server answers that it is no member of a replica set.
+func isAlone(err error) bool {
+	var e driver.ServerError
+	return errors.As(err, &e) && e.HasErrorCodeWithMessage(20, "replica set")
 }
 
 // passing errors are those of a transaction that met another one, or whose server left. Of
