@@ -102,7 +102,7 @@ func (o *Ops) LogEnd(cause error) {
 		o.facts.log.Info("source ended", zap.String("source", s.name),
 			zap.Int64("received", s.received.Load()), zap.Int64("published", s.published.Load()),
 			zap.Int64("deferred", s.deferred.Load()), zap.Int64("unacknowledged", inFlight),
-			zap.Int64("reconnects", s.reconnects.Load()), zap.Stringer("confirmed", s.progress().Confirmed))
+			zap.Int64("reconnects", s.reconnects.Load()), zap.String("confirmed", s.positionText(s.progress().Confirmed)))
 	}
 	fields := []zap.Field{zap.Duration("uptime", o.clock().Sub(o.started))}
 	if cause != nil {

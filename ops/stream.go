@@ -28,6 +28,14 @@ func clusterText(p event.LSN) string {
 	return fmt.Sprintf("%s.%d", time.Unix(clusterSeconds(p), 0).UTC().Format(time.RFC3339), uint32(p))
 }
 
+// positionText prints a rung of the ladder for people.
+func (s *Source) positionText(p event.LSN) string {
+	if s.clusterTimes() {
+		return clusterText(p)
+	}
+	return p.String()
+}
+
 func (s *Source) collectStream(e emitter) {
 	r := s.stream.Load()
 	if r == nil {
