@@ -53,6 +53,11 @@ func (v *inventory) positionFindings(ctx context.Context, client *mongo.Client, 
 		return []Finding{explained(setting, "", needs, asError(err))}
 	}
 	at := tokenTime(r.Data)
+	if active && logKnown && log.Oldest.After(at) {
+		// A reader that halted has the lease for a while. The oplog was read first: what it had lost was lost then.
+		e := gap(AnchorPositionLost, fmt.Sprintf("the oplog begins at %s, after the remembered position, %s", clock(log.Oldest), clock(at)), remedyLost)
+		return []Finding{explained(setting, "", needs, e)}
+	}
 	findings := []Finding{fine(setting, fmt.Sprintf("%s, %v before the newest write (%s)", clock(at), between(at, v.Applied), r.Phase), needs)}
 	if active {
 		findings = append(findings, fine("reader", r.Holder, "at most one at a time"))
