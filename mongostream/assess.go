@@ -61,6 +61,9 @@ func probe(ctx context.Context, client *mongo.Client, o *Options, from start) er
 // of another one, or of its own future, and stays silent.
 func judge(r *Record, f Facts, o *Options) error {
 	switch {
+	case f.Router && o.manyRouters():
+		return precondition(AnchorOptions, "the URL names several routers (mongos) of a sharded cluster, and the next answer of a change stream is to be had from the one that opened it alone",
+			"name one router in the URL; a second relay that names another one can stand by")
 	case r == nil && !o.writesRecord():
 		return nil
 	case r == nil:
@@ -83,6 +86,12 @@ func judge(r *Record, f Facts, o *Options) error {
 			remedyLost)
 	}
 	return nil
+}
+
+// manyRouters: commands go to one router or another.
+func (o *Options) manyRouters() bool {
+	c, err := o.ClientOptions()
+	return err == nil && (len(c.Hosts) > 1 || c.LoadBalanced != nil && *c.LoadBalanced)
 }
 
 // start is where a stream goes on that trusts the record: after the token, or, where the

@@ -1,6 +1,7 @@
 package mongostream
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -355,5 +356,37 @@ func TestFinishLetsTheTransactionAtHandComplete(t *testing.T) {
 	}
 	if w.part != 0 || len(got) < 6 || !slices.Equal(ids(got[:6]), numbers(1, 6)) {
 		t.Fatalf("ended after %v, with %d of a transaction", ids(got), w.part)
+	}
+}
+
+// What the caller holds is not acknowledged yet: beyond the bound no answer is asked for.
+func TestMemoryInFlightIsBounded(t *testing.T) {
+	t.Parallel()
+	h := newFakeHouse(t)
+	h.emit(1, 2, 3)
+	w := h.open(func(o *Options) { o.InFlightBytes = 1 })
+	b, err := w.Next(ctx(t))
+	for err == nil && len(b.Events) == 0 {
+		b.Memory.Release()
+		b, err = w.Next(ctx(t))
+	}
+	if err != nil || len(b.Events) != 1 || w.InFlightBytes() == 0 {
+		t.Fatalf("%+v %v, %d bytes in flight", b, err, w.InFlightBytes())
+	}
+	mem := b.Memory
+	short, cancel := context.WithTimeout(ctx(t), 300*time.Millisecond)
+	defer cancel()
+	if b, err = w.Next(short); err == nil && len(b.Events) > 0 {
+		t.Fatalf("%s came although nothing was let go", b.Events[0].Fields[event.EventID])
+	}
+	mem.Release()
+	if got := ids(w.events(2)); !slices.Equal(got, numbers(2, 3)) {
+		t.Fatal(got)
+	}
+	idle := mongofake.IdleToken(second(100))
+	h.fake.Advance(idle)
+	w.idle(event.AtToken(idle))
+	if n := w.InFlightBytes(); n != 0 {
+		t.Errorf("%d bytes are still in flight", n)
 	}
 }
