@@ -25,7 +25,8 @@
 //
 // The case mongo drains the change stream of one collection, with MongoDB's driver alone
 // (batches of 1000) and with walrelay, whose position is put back before each drain; in mongo poll
-// the collection is worked off, by walrelay and by a bare loop of the same commands into nothing.
+// the collection is worked off, by walrelay, by a bare loop of the same commands into nothing, and by that loop with a
+// plain franz-go client.
 // There the clock begins when the stream is opened, or when the program connects, as the server sees it; commits wait
 // for the disk. The case json writes payloads of BSON as JSON, without any server.
 //

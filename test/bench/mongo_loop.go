@@ -5,15 +5,19 @@ import (
 	"crypto/rand"
 	"fmt"
 	"strconv"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
+
+	"github.com/walrelay/walrelay/mongostream/bsonjson"
 )
 
 // mongoLoopURL is the variable that makes this program the bare loop of claims
-// and marks: the least that working off a collection costs. It publishes nothing.
+// and marks: the least that working off a collection costs. It publishes nothing (but
+// see kafkaVariable).
 const mongoLoopURL = "BENCH_MONGO_LOOP_URL"
 
 // mongoLoop is one way to do it. claim takes documents in the order of the
@@ -46,6 +50,10 @@ func workOffCollection(url string, args []string) error {
 	defer func() { _ = client.Disconnect(ctx) }()
 	outbox := client.Database(args[3]).Collection("outbox",
 		options.Collection().SetWriteConcern(&writeconcern.WriteConcern{W: "majority", Journal: new(true)}))
+	kafka, err := newProducer()
+	if err != nil {
+		return err
+	}
 	for done := 0; done < want; {
 		documents, err := l.claim(ctx, outbox, int64(batch))
 		if err != nil {
@@ -53,6 +61,11 @@ func workOffCollection(url string, args []string) error {
 		}
 		if len(documents) == 0 {
 			return fmt.Errorf("the collection is empty after %d documents, want %d", done, want)
+		}
+		if kafka != nil {
+			if err := publishDocuments(ctx, kafka, documents); err != nil {
+				return err
+			}
 		}
 		if err := l.settle(ctx, outbox, documents); err != nil {
 			return err
@@ -126,6 +139,27 @@ func (l mongoLoop) settle(ctx context.Context, outbox *mongo.Collection, documen
 		return fmt.Errorf("%d documents were settled, want %d", settled, len(documents))
 	}
 	return nil
+}
+
+// publishDocuments publishes as a relay does that is written by hand, and waits
+// until all of it is acknowledged.
+func publishDocuments(ctx context.Context, kafka *producer, documents []bson.Raw) error {
+	encoder := bsonjson.New(bsonjson.Options{})
+	values := make([][]byte, atHLC+1)
+	for _, d := range documents {
+		payload, err := encoder.AppendDocument(nil, d.Lookup("payload").Value)
+		if err != nil {
+			return err
+		}
+		values[atPayload] = payload
+		for at, field := range map[int]string{atEvent: "event_id", atKey: "ordering_key", atType: "event_type"} {
+			values[at] = []byte(d.Lookup(field).StringValue())
+		}
+		values[atOccurred] = d.Lookup("occurred_at").Time().AppendFormat(nil, time.RFC3339Nano)
+		values[atHLC] = strconv.AppendInt(nil, d.Lookup("hlc").Int64(), 10)
+		kafka.publish(values)
+	}
+	return kafka.flush(ctx)
 }
 
 func among(documents []bson.Raw) bson.D {

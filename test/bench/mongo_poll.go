@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -40,15 +41,18 @@ func (s *site) mongoPolls(t *crew, name string) (results []result) {
 			if name != "mongo poll" && name != p.name {
 				continue
 			}
-			var bare, relay []drained
+			var bare, kafka, relay []drained
 			for round := range s.rounds {
 				what := fmt.Sprintf("round %d", round+1)
 				within(t, func(t *crew) {
 					bare = append(bare, s.collectionWorkedOff(t, c, p, what, "bare loop", (*collection).loop))
 				})
+				within(t, func(t *crew) {
+					kafka = append(kafka, s.collectionWorkedOff(t, c, p, what, "bare + kafka", s.collectionLoopWithKafka))
+				})
 				within(t, func(t *crew) { relay = append(relay, s.collectionWorkedOff(t, c, p, what, "walrelay", s.mongoPoll)) })
 			}
-			results = append(results, sum("bare loop, "+p.name, bare, bare), sum(p.name, relay, bare))
+			results = append(results, sum("bare loop, "+p.name, bare, bare), sum("bare + kafka, "+p.name, kafka, bare), sum(p.name, relay, bare))
 		}
 	})
 	return results
@@ -66,7 +70,18 @@ func (s *site) collectionWorkedOff(t *crew, c *collection, p poller, what, who s
 }
 
 // loop works off with the driver alone in a process of its own.
-func (c *collection) loop(t *crew, p poller) drained {
+func (c *collection) loop(t *crew, p poller) drained { return c.runLoop(t, p, "") }
+
+// collectionLoopWithKafka is loop, and publishes into a topic of its own what it takes.
+func (s *site) collectionLoopWithKafka(c *collection, t *crew, p poller) drained {
+	topic := s.kafka.Topic(t, partitions, nil)
+	defer func() { _, _ = s.kafka.Admin(t).DeleteTopics(context.Background(), topic) }()
+	d := c.runLoop(t, p, kafkaVariable+"="+strings.Join(s.kafka.Brokers(), ",")+" "+topic)
+	s.checkTopic(t, topic, c.rows)
+	return d
+}
+
+func (c *collection) runLoop(t *crew, p poller, variable string) drained {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -74,6 +89,9 @@ func (c *collection) loop(t *crew, p poller) drained {
 	var errors bytes.Buffer
 	cmd := exec.Command(self, p.name, strconv.Itoa(p.batch), strconv.Itoa(c.rows), c.house.Database)
 	cmd.Env = append(os.Environ(), mongoLoopURL+"="+c.house.Mongo.URL())
+	if variable != "" {
+		cmd.Env = append(cmd.Env, variable)
+	}
 	cmd.Stderr = &errors
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	last := c.lastConnection(t)
