@@ -27,9 +27,10 @@ import (
 // what it printed and its exit code.
 func (h *House) Command(t testing.TB, args ...string) (output string, code int) {
 	t.Helper()
+	program := Binary(t) // the first caller builds it
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, Binary(t), append(args, "--config", h.File(t))...)
+	cmd := exec.CommandContext(ctx, program, append(args, "--config", h.File(t))...)
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	switch {
