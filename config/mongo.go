@@ -27,8 +27,8 @@ type Mongo struct {
 	// How a payload that is an embedded document or an array is written: `plain` as the JSON that people expect, `relaxed` or `canonical` as
 	// MongoDB Extended JSON, `bson` as the bytes that stand in the document. Strings and binary payloads are never touched.
 	Payload string `yaml:"payload" default:"plain" enum:"plain|relaxed|canonical|bson"`
-	// How UUIDs are laid out that old drivers wrote (binary subtype 3), in payloads of form `plain`: `raw` as the bytes stand, in base64, or as the
-	// driver for `java`, `csharp` or `python` wrote them.
+	// How UUIDs are laid out that old drivers wrote (binary subtype 3): as the driver for `java`, `csharp` or `python` wrote them. With `raw` the
+	// question is open: in payloads of form `plain` the bytes stand in base64, and an event with such an id, key or other field is refused.
 	LegacyUUID string `yaml:"legacy_uuid" default:"raw" enum:"raw|java|csharp|python"`
 	// Where documents without a stamp stand among those that have one, when the collection is read: `first`, as MongoDB sorts what is
 	// missing, or `last`.

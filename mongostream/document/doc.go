@@ -7,7 +7,7 @@
 // Postgres table would.
 //
 //	string                  its bytes as they are, also where they are no UTF-8
-//	binary UUID             the usual text; of subtype 3 by Options.Format.LegacyUUID, else in the order of its bytes
+//	binary UUID             the usual text; of subtype 3 by Options.Format.LegacyUUID, else refused
 //	ObjectId                24 hex digits
 //	date                    as Postgres prints a timestamptz in UTC: 2026-08-21 10:15:00.123+00
 //	int32, int64            decimal digits

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -54,7 +55,7 @@ func full() bson.D {
 		{Key: "tenant_id", Value: uuidText},
 		{Key: "execution_id", Value: nil},
 		{Key: "correlation_id", Value: uuidText},
-		{Key: "causation_id", Value: bson.Binary{Subtype: 3, Data: uuidBytes}},
+		{Key: "causation_id", Value: bson.Binary{Subtype: 4, Data: uuidBytes}},
 		{Key: "occurred_at", Value: bson.DateTime(1_700_000_000_120)},
 		{Key: "created_at", Value: bson.DateTime(1_700_000_000_000)},
 		{Key: "payload", Value: bson.D{{Key: "n", Value: int32(1)}, {Key: "when", Value: bson.DateTime(0)}}},
@@ -139,7 +140,6 @@ func TestValuesOfEveryTypeBecomePlainText(t *testing.T) {
 		{true, "true"},
 		{bson.ObjectID{1}, "010000000000000000000000"},
 		{bson.Binary{Subtype: 4, Data: uuidBytes}, uuidText},
-		{bson.Binary{Subtype: 3, Data: uuidBytes}, uuidText},
 		{bson.Binary{Subtype: 0, Data: []byte("abc")}, "YWJj"},
 		{bson.DateTime(1_700_000_000_123), "2023-11-14 22:13:20.123+00"},
 		{bson.D{{Key: "a", Value: "b"}}, `{"a":"b"}`},
@@ -152,8 +152,13 @@ func TestValuesOfEveryTypeBecomePlainText(t *testing.T) {
 		}
 		want(t, &ev, event.Key, c.text)
 	}
-	ev, _ := read(t, Options{Schema: forze(t), Format: bsonjson.Options{LegacyUUID: bsonjson.LegacyJava}}, full())
+	ev, _ := read(t, Options{Schema: forze(t), Format: bsonjson.Options{LegacyUUID: bsonjson.LegacyJava}}, with("causation_id", bson.Binary{Subtype: 3, Data: uuidBytes}))
 	want(t, &ev, event.Causation, "007c1e7b-a2c3-9001-ab89-674523010080")
+
+	ev, out := read(t, Options{Schema: forze(t)}, with("event_id", bson.Binary{Subtype: 3, Data: uuidBytes}))
+	if out != Refused || !strings.Contains(ev.Refused.Error(), `"event_id"`) || !strings.Contains(ev.Refused.Error(), "legacy_uuid") {
+		t.Errorf("a UUID whose writer is not known: %v %v", out, ev.Refused)
+	}
 }
 
 func TestPayloadIsWrittenAsAskedAndTextAndBinaryAreUntouched(t *testing.T) {

@@ -14,6 +14,8 @@ var (
 	errNoID     = errors.New("it is missing")
 	errNoNumber = errors.New("it is no whole number")
 	errNoDate   = errors.New("it is no date")
+	// Drivers differ in the order of these bytes: a guess would be another id.
+	errLegacyUUID = errors.New("it is a UUID of binary subtype 3, and which driver wrote it is not known: set legacy_uuid, or write subtype 4")
 )
 
 // field gives a field's text. False: it could not be read, and the event is refused.
@@ -70,6 +72,11 @@ func (a *appending) text(e *bsonjson.Elements, name string) (text []byte, ok boo
 	case bsonjson.TypeDate:
 		a.dst = appendTimestamp(a.dst, int64(binary.LittleEndian.Uint64(e.Value)))
 		return made(a.dst, start), true
+	case bsonjson.TypeBinary:
+		if a.r.legacyUnknown && isLegacyUUID(e.Value) {
+			a.refuse(name, errLegacyUUID)
+			return nil, false
+		}
 	case bsonjson.TypeDouble:
 		if v, whole := integer(e.Value); whole {
 			a.dst = strconv.AppendInt(a.dst, v, 10)
@@ -84,3 +91,6 @@ func (a *appending) text(e *bsonjson.Elements, name string) (text []byte, ok boo
 	a.dst = grown
 	return made(grown, start), true
 }
+
+// isLegacyUUID reads a binary: its length, subtype and bytes.
+func isLegacyUUID(binary []byte) bool { return len(binary) == 4+1+16 && binary[4] == 3 }

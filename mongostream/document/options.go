@@ -32,6 +32,8 @@ type Reader struct {
 	text     *bsonjson.Encoder
 	relation string
 	most     int64
+	// legacyUnknown: a UUID of binary subtype 3 is no text.
+	legacyUnknown bool
 	// idIsEventID: the event id has the field of the row id, and a document without it is known by _id.
 	idIsEventID bool
 }
@@ -55,13 +57,10 @@ const maxColumns = 256
 
 // New makes a reader.
 func New(o Options) *Reader {
-	text := o.Format
-	if text.LegacyUUID == bsonjson.LegacyRaw {
-		text.LegacyUUID = bsonjson.LegacyPython
-	}
 	r := &Reader{
 		schema: o.Schema, extras: o.Extra, format: o.Format.Format,
-		payload: bsonjson.New(o.Format), text: bsonjson.New(text), relation: o.Relation, most: o.MaxPayload,
+		payload: bsonjson.New(o.Format), text: bsonjson.New(o.Format), relation: o.Relation, most: o.MaxPayload,
+		legacyUnknown: o.Format.LegacyUUID == bsonjson.LegacyRaw,
 	}
 	r.column(fieldID).isID = true
 	for f, name := range o.Schema.Columns {
