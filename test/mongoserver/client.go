@@ -116,7 +116,7 @@ func (s *Server) NewDatabase(t testing.TB) string {
 	if s.shared() {
 		client := s.Client(t)
 		t.Cleanup(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
 			if err := client.Database(name).Drop(ctx); err != nil {
 				t.Errorf("drop database %s after the test: %v", name, err)
