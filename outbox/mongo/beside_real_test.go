@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,56 +17,6 @@ import (
 	"github.com/walrelay/walrelay/outbox"
 	"github.com/walrelay/walrelay/test/mongoserver"
 )
-
-func TestClaimersBesideEachOtherTakeEachRowOnce(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t, mongoserver.Shared(t), event.Forze, nil)
-	const rows = 3000
-	h.insert(1, rows, 100)
-	var (
-		wg    sync.WaitGroup
-		mu    sync.Mutex
-		taken = map[string]int{}
-	)
-	for range 3 {
-		table, _ := h.another(event.Forze, nil)
-		wg.Go(func() {
-			for {
-				c, err := table.Claim(h.ctx(), outbox.Request{Limit: 50})
-				if err != nil {
-					t.Errorf("claim: %v", err)
-					return
-				}
-				if len(c.Rows) == 0 {
-					return
-				}
-				outcomes := make([]outbox.Outcome, len(c.Rows))
-				mu.Lock()
-				for i := range c.Rows {
-					taken[c.Rows[i].ID]++
-					outcomes[i] = outbox.Outcome{ID: c.Rows[i].ID, Fence: c.Fence}
-				}
-				mu.Unlock()
-				if !slices.IsSortedFunc(c.Rows, func(a, b outbox.Row) int { return int(a.Event.CommitMicros - b.Event.CommitMicros) }) {
-					t.Error("a claim is not in table order")
-				}
-				if lost, err := table.Settle(h.ctx(), outcomes); err != nil || len(lost) > 0 {
-					t.Errorf("lost %d: %v", len(lost), err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	for row, n := range taken {
-		if n != 1 {
-			t.Fatalf("row %s was taken %d times", row, n)
-		}
-	}
-	n, err := h.c.CountDocuments(h.ctx(), bson.D{is("status", published), is("attempts", 0), is("published_at", op("$type", "date"))})
-	if n != rows || err != nil {
-		t.Fatalf("%d rows are published: %v", n, err)
-	}
-}
 
 // An application's transaction has written to the row and not ended: the outcome waits for it.
 func TestAnOutcomeWaitsForARowThatSomebodyWritesTo(t *testing.T) {

@@ -149,49 +149,6 @@ func TestHeldKeysArePassedOverExceptTheirHeadsAndLooseRoutes(t *testing.T) {
 	}
 }
 
-func TestAClaimOfCertainRowsTakesThoseThatArePendingAndDue(t *testing.T) {
-	t.Parallel()
-	for _, mode := range []ClaimMode{ClaimRow, ClaimLease} {
-		h := newHouse(t, mongoserver.Shared(t), event.Forze, func(o *Options) { o.Claim = mode })
-		h.insert(1, 9, 9)
-		h.set(bson.D{is("status", published)}, 2)
-		h.set(bson.D{is("available_at", time.Now().Add(time.Hour))}, 3)
-		h.set(bson.D{is("available_at", time.Now().Add(-time.Hour))}, 4)
-		c := h.claim(outbox.Request{Limit: 3, Only: []string{id(7), id(5), id(4), id(3), id(2), id(1), id(99)}, Held: []string{"k1"}})
-		same(t, string(mode), rowIDs(c), []string{id(4), id(5), id(7)})
-		if c := h.claim(outbox.Request{Limit: 3, Only: []string{}}); len(c.Rows) != 0 {
-			t.Fatalf("a claim of no rows took %v", rowIDs(c))
-		}
-	}
-}
-
-func TestALeaseWritesNothingAndItsOutcomesAreGuardedByTheState(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t, mongoserver.Shared(t), event.Forze, func(o *Options) { o.Claim = ClaimLease })
-	h.insert(1, 5, 5)
-	c := h.claim(outbox.Request{Limit: 5})
-	if c.Fence != "" {
-		t.Fatalf("fence %s", c.Fence)
-	}
-	same(t, "again", rowIDs(h.claim(outbox.Request{Limit: 5})), ids(1, 5))
-	h.set(bson.D{is("status", failed)}, 2)
-	lost := h.settle(outbox.Outcome{ID: id(5), Verdict: outbox.Released}, outbox.Outcome{ID: id(2)}, outbox.Outcome{ID: id(1)},
-		outbox.Outcome{ID: id(3), Verdict: outbox.Retry, Attempts: 1, Error: "x"}, outbox.Outcome{ID: id(4), Verdict: outbox.Failed, Error: "y"})
-	if !slices.Equal(lost, []int{1}) {
-		t.Fatalf("lost %v", lost)
-	}
-	h.wantRow(1, "published attempts=0 published_at")
-	h.wantRow(3, "pending attempts=1 due error=x")
-	h.wantRow(4, "failed attempts=0 error=y")
-	h.wantRow(5, "pending attempts=0")
-	fence, held, err := h.Renew(h.ctx(), "", ids(1, 5))
-	slices.Sort(held)
-	if fence != "" || err != nil {
-		t.Fatal(fence, err)
-	}
-	same(t, "renewed", held, []string{id(3), id(5)})
-}
-
 func TestADeletionThatMissesARowSaysWhich(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []ClaimMode{ClaimRow, ClaimLease} {
@@ -229,24 +186,5 @@ func TestAClaimKeepsItsBytes(t *testing.T) {
 	}
 	if print(claims[0]) != was {
 		t.Fatal("the rows of the first claim have changed")
-	}
-}
-
-// Rows that were given back one after the other are due in another order than they stand
-// in; the first of its key is the one whose turn it is, whichever is due longest.
-func TestWhoseTurnItIsIsTakenInTableOrderWhateverTheirDueTimes(t *testing.T) {
-	t.Parallel()
-	for _, mode := range []ClaimMode{ClaimRow, ClaimLease} {
-		h := newHouse(t, mongoserver.Shared(t), event.Forze, func(o *Options) { o.Claim = mode })
-		h.insert(1, 9, 1)
-		h.insert(10, 12, 3)
-		for n := 1; n < 10; n++ {
-			h.set(bson.D{is("attempts", 1), is("ordering_key", "held"), is("outbox_route", "route1"), is("available_at", time.Now().Add(-time.Duration(n)*time.Minute))}, n)
-		}
-		h.set(bson.D{is("outbox_route", "loose"), is("ordering_key", "held")}, 11)
-		req := outbox.Request{Limit: 4, Held: []string{"held"}, Heads: append(ids(1, 9), id(11)), Loose: []string{"loose"}, Except: []string{id(2)}}
-		same(t, string(mode), rowIDs(h.claim(req)), []string{id(1), id(3), id(4), id(5)})
-		req.Limit, req.Except = 20, append(ids(1, 5), id(10))
-		same(t, string(mode)+", the rest", rowIDs(h.claim(req)), []string{id(6), id(7), id(8), id(9), id(11), id(12)})
 	}
 }

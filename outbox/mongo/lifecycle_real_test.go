@@ -41,62 +41,6 @@ func TestRenewMovesTheFenceOfWhatIsStillHeld(t *testing.T) {
 	h.wantRow(3, "published attempts=0 published_at processing_at")
 }
 
-func TestStaleClaimsAreGivenBackOnceAndTheirOldOutcomesAreLost(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t, mongoserver.Shared(t), event.Forze, nil)
-	h.insert(1, 6, 6)
-	c := h.claim(outbox.Request{Limit: 6})
-	h.set(bson.D{is("processing_at", time.Now().Add(-time.Hour))}, 1, 2, 3)
-	h.set(bson.D{is("processing_at", nil)}, 6)
-	reclaim := func(r outbox.Reclaim, want int) {
-		t.Helper()
-		if n, err := h.Reclaim(h.ctx(), r); err != nil || n != want {
-			t.Fatalf("reclaimed %d, want %d: %v", n, want, err)
-		}
-	}
-	reclaim(outbox.Reclaim{OlderThan: time.Minute, Except: []string{id(3)}, Limit: 1}, 1)
-	reclaim(outbox.Reclaim{OlderThan: time.Minute, Except: []string{id(3)}, Limit: 10}, 1)
-	reclaim(outbox.Reclaim{OlderThan: time.Minute, Except: []string{id(3)}}, 0)
-	h.wantRow(1, "pending attempts=1 due")
-	h.wantRow(2, "pending attempts=1 due")
-	h.wantRow(3, "processing attempts=0 processing_at")
-	h.wantRow(6, "processing attempts=0")
-	// By tenure: only what was claimed within it, and only its shard.
-	s, other := h.shard(4, 2), h.shard(5, 2)
-	moment := momentText(h.doc(4).Lookup("processing_at").Time())
-	tenure := outbox.Tenure{Shard: s, From: moment, Until: momentText(time.Now().Add(time.Minute))}
-	want := 1
-	if other == s {
-		want++
-	}
-	reclaim(outbox.Reclaim{Shards: outbox.Shards{Of: 2, Own: []int{1 - s}}, Tenures: []outbox.Tenure{tenure}}, 0)
-	early := outbox.Tenure{Shard: s, From: momentText(began), Until: momentText(began.Add(time.Second))}
-	reclaim(outbox.Reclaim{Shards: outbox.Shards{Of: 2, Own: []int{s}}, Tenures: []outbox.Tenure{early}}, 0)
-	reclaim(outbox.Reclaim{Shards: outbox.Shards{Of: 2, Own: []int{s}}, Tenures: []outbox.Tenure{tenure}}, want)
-	h.wantRow(4, "pending attempts=1 due")
-	if lost := h.settle(outbox.Outcome{ID: id(1), Fence: c.Fence}, outbox.Outcome{ID: id(4), Fence: c.Fence, Verdict: outbox.Released}); len(lost) != 2 {
-		t.Fatalf("a reclaimed row took its old outcome: lost %v", lost)
-	}
-	again := h.claim(outbox.Request{Limit: 2})
-	same(t, "claimed again", rowIDs(again), []string{id(1), id(2)})
-	if lost := h.settle(outbox.Outcome{ID: id(1), Fence: c.Fence}, outbox.Outcome{ID: id(2), Fence: again.Fence}); !slices.Equal(lost, []int{0}) {
-		t.Fatalf("a row that somebody else has claimed took its old outcome: lost %v", lost)
-	}
-}
-
-// shard asks the server for the shard of a row.
-func (h *house) shard(n, of int) int {
-	h.t.Helper()
-	for s := range of {
-		d := append(bson.D{is(fieldID, oid(n))}, h.l.inShards(outbox.Shards{Of: of, Own: []int{s}})...)
-		if n, err := h.c.CountDocuments(h.ctx(), d); err != nil || n == 1 {
-			return s
-		}
-	}
-	h.t.Fatalf("row %d is in no shard", n)
-	return -1
-}
-
 // A row with whatever somebody wrote for attempts, or without, is given back like another.
 func TestARowIsGivenBackWhateverItsAttemptsAre(t *testing.T) {
 	t.Parallel()
@@ -115,27 +59,6 @@ func TestARowIsGivenBackWhateverItsAttemptsAre(t *testing.T) {
 	}
 }
 
-// A claim whose answer was lost is found by the fence of the one before it.
-func TestAClaimIsFoundByWhenItWasMade(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t, mongoserver.Shared(t), event.Forze, nil)
-	h.insert(1, 30, 10)
-	all := outbox.Shards{Of: 2, Own: []int{0, 1}}
-	first := h.claim(outbox.Request{Limit: 10, Shards: all})
-	h.settle(outbox.Outcome{ID: first.Rows[0].ID, Fence: first.Fence, Verdict: outbox.Published})
-	lost := h.claim(outbox.Request{Limit: 10, Shards: all})
-	r := outbox.Reclaim{Shards: all, Limit: 100, Except: rowIDs(first)}
-	for _, shard := range all.Own {
-		r.Tenures = append(r.Tenures, outbox.Tenure{Shard: shard, From: string(first.Fence), Until: "infinity"})
-	}
-	n, err := h.Reclaim(h.ctx(), r)
-	if err != nil || n != len(lost.Rows) {
-		t.Fatalf("reclaimed %d of %d rows: %v", n, len(lost.Rows), err)
-	}
-	h.wantRow(11, "pending attempts=1 due")
-	h.wantRow(2, "processing attempts=0 processing_at")
-}
-
 func TestRequeueClearsWhatFailedRowsHad(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, mongoserver.Shared(t), event.Forze, nil)
@@ -151,44 +74,6 @@ func TestRequeueClearsWhatFailedRowsHad(t *testing.T) {
 		t.Fatal("the token of the old claim is still there")
 	}
 	h.wantRow(2, "failed attempts=3 published_at processing_at due error=x")
-}
-
-func TestUnfinishedRowsAreThoseTriedAndThoseInHand(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t, mongoserver.Shared(t), event.Forze, nil)
-	h.insert(1, 8, 4)
-	later := time.Now().Add(time.Hour)
-	h.set(bson.D{is("status", processing), is("processing_at", began)}, 2, 6)
-	h.set(bson.D{is("attempts", 1), is("available_at", later)}, 3)
-	h.set(bson.D{is("attempts", 1), is("available_at", began)}, 5)
-	h.set(bson.D{is("available_at", later)}, 7)
-	h.set(bson.D{is("status", failed), is("attempts", 4)}, 8)
-	rows, more, err := h.Unfinished(h.ctx(), outbox.Shards{}, 4)
-	if err != nil || more {
-		t.Fatal(more, err)
-	}
-	want := []outbox.Unfinished{
-		{ID: id(2), Key: "k2", Route: "route2", Processing: true, Due: true},
-		{ID: id(3), Key: "k3", Route: "route0"},
-		{ID: id(5), Key: "k1", Route: "route2", Due: true},
-		{ID: id(6), Key: "k2", Route: "route0", Processing: true, Due: true},
-	}
-	if !slices.Equal(rows, want) {
-		t.Fatalf("got %+v", rows)
-	}
-	if rows, more, _ = h.Unfinished(h.ctx(), outbox.Shards{}, 3); len(rows) != 3 || !more {
-		t.Fatalf("%d rows, more %v", len(rows), more)
-	}
-	n := 0
-	for s := range 3 {
-		rows, _, err = h.Unfinished(h.ctx(), outbox.Shards{Of: 3, Own: []int{s}}, 10)
-		if n += len(rows); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if n != len(want) {
-		t.Fatalf("the shards have %d unfinished rows", n)
-	}
 }
 
 func TestPublishedRowsAreReadAgainOldestFirst(t *testing.T) {
@@ -253,29 +138,6 @@ func TestFiguresCountByStateAndKnowTheOldest(t *testing.T) {
 	h.set(bson.D{is("status", published)})
 	if f := figures(); f.Pending+f.Retrying+f.Processing+f.Failed != 0 || f.OldestPending != 0 {
 		t.Fatalf("all published: %+v", f)
-	}
-}
-
-func TestRetainDeletesOnlyOldPublishedRows(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t, mongoserver.Shared(t), event.Forze, nil)
-	h.insert(1, 20, 5)
-	old := bson.D{is("status", published), is("published_at", time.Now().Add(-48*time.Hour))}
-	h.set(old, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
-	h.set(bson.D{is("status", published), is("published_at", time.Now())}, 11)
-	h.set(append(old[1:2:2], is("status", failed)), 12)
-	retain := func(keep time.Duration, want int64) {
-		t.Helper()
-		if r, err := h.Retain(h.ctx(), keep, 4); err != nil || r.Rows != want {
-			t.Fatalf("deleted %d, want %d: %v", r.Rows, want, err)
-		}
-	}
-	retain(0, 0)
-	for _, want := range []int64{4, 4, 2, 0} {
-		retain(24*time.Hour, want)
-	}
-	if n, err := h.c.CountDocuments(h.ctx(), bson.D{is(fieldID, op("$gt", oid(10)))}); n != 10 || err != nil {
-		t.Fatalf("%d rows are left: %v", n, err)
 	}
 }
 

@@ -2,7 +2,6 @@ package mongo
 
 import (
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -107,38 +106,5 @@ func TestPendingReadsTheEndOfTheLogAfterTheRows(t *testing.T) {
 	got, at, err = h.Pending(h.ctx(), outbox.Request{Limit: 4, Shards: outbox.Shards{Of: 4}})
 	if err != nil || len(got) > 0 || at.IsZero() {
 		t.Fatalf("without a shard: %v at %s: %v", got, at, err)
-	}
-}
-
-func TestMarksOfTheSameRowsCountEachRowOnce(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t, mongoserver.Shared(t), event.Forze, nil)
-	const rows = 400
-	h.insert(1, rows, 10)
-	var wg sync.WaitGroup
-	marked := make([]int, 4)
-	for w := range marked {
-		wg.Go(func() {
-			marks := make([]outbox.Mark, rows)
-			for i := range marks {
-				n := i + 1
-				if w%2 == 1 {
-					n = rows - i
-				}
-				marks[i].ID = id(n)
-			}
-			for range 3 {
-				m, err := h.Mark(h.ctx(), marks)
-				if err != nil || m.Pending+m.Settled+len(m.Unseen) != rows {
-					t.Errorf("mark: %+v, %v", m, err)
-					return
-				}
-				marked[w] += m.Pending
-			}
-		})
-	}
-	wg.Wait()
-	if n := marked[0] + marked[1] + marked[2] + marked[3]; n != rows {
-		t.Fatalf("%d of %d rows were marked", n, rows)
 	}
 }

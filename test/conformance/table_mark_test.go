@@ -16,9 +16,10 @@ func TestMarkWritesPendingAndForeignRowsAndLeavesTheOthersAlone(t *testing.T) {
 		y.change(fields{"status": "processing", "processing_at": moment(0), "attempts": 1, "last_error": "old"}, 2)
 		y.change(fields{"status": "failed", "last_error": "why"}, 3)
 		y.change(fields{"status": "published", "published_at": made(0)}, 4)
-		m := y.mark(
-			outbox.Mark{ID: y.id(6), Error: "dead\x00 letter \xff"}, outbox.Mark{ID: y.id(1)}, outbox.Mark{ID: y.id(2)}, outbox.Mark{ID: y.id(3)},
-			outbox.Mark{ID: y.id(4)}, outbox.Mark{ID: y.id(99)}, outbox.Mark{ID: y.id(98)}, outbox.Mark{ID: y.id(1)})
+		marks := []outbox.Mark{
+			{ID: y.id(6), Error: "$dead\x00 letter \xff"}, {ID: y.id(1)}, {ID: y.id(2)}, {ID: y.id(3)}, {ID: y.id(4)}, {ID: y.id(99)}, {ID: y.id(98)}, {ID: y.id(1)},
+		}
+		m := y.mark(marks...)
 		if want := (outbox.Marked{Pending: 2, Foreign: 1, Settled: 3, Absent: 2}); fmt.Sprint(m) != fmt.Sprint(want) {
 			t.Fatalf("marked %+v, want %+v", m, want)
 		}
@@ -27,9 +28,13 @@ func TestMarkWritesPendingAndForeignRowsAndLeavesTheOthersAlone(t *testing.T) {
 		y.wantRow(3, "failed attempts=0 error=why")
 		y.wantRow(4, "published attempts=0 published_at")
 		y.wantRow(5, "pending attempts=0")
-		y.wantRow(6, "failed attempts=0 error=dead\\0 letter \uFFFD")
+		y.wantRow(6, "failed attempts=0 error=$dead\\0 letter \uFFFD")
 		if at := y.read(t, 4)["published_at"].(time.Time); !at.Equal(made(0)) {
 			t.Fatalf("a published row was published again, at %v", at)
+		}
+		m = y.mark(marks...)
+		if want := (outbox.Marked{Settled: 6, Absent: 2}); fmt.Sprint(m) != fmt.Sprint(want) {
+			t.Fatalf("marked again %+v, want %+v", m, want)
 		}
 	})
 }

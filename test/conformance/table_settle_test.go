@@ -150,7 +150,11 @@ func TestStaleClaimsAreGivenBackOnceAndTheirOldOutcomesAreLost(t *testing.T) {
 		if lost := y.settle(outbox.Outcome{ID: y.id(1), Fence: c.Fence}, outbox.Outcome{ID: y.id(4), Fence: c.Fence}); len(lost) != 2 {
 			t.Fatalf("a reclaimed row took its old outcome: lost %v", lost)
 		}
-		y.took("claimed again", y.claim(outbox.Request{Limit: 2}), 1, 2)
+		again := y.claim(outbox.Request{Limit: 2})
+		y.took("claimed again", again, 1, 2)
+		if lost := y.settle(outbox.Outcome{ID: y.id(1), Fence: c.Fence}, outbox.Outcome{ID: y.id(2), Fence: again.Fence}); !slices.Equal(lost, []int{0}) {
+			t.Fatalf("a row that somebody else has claimed took its old outcome: lost %v", lost)
+		}
 	})
 }
 
@@ -212,6 +216,16 @@ func TestUnfinishedRowsAreThoseTriedAndThoseInHand(t *testing.T) {
 		}
 		if rows, more, _ = y.Unfinished(y.ctx(), outbox.Shards{}, 3); len(rows) != 3 || !more {
 			t.Fatalf("%d rows, more %v", len(rows), more)
+		}
+		found := 0
+		for s := range 3 {
+			rows, _, err := y.Unfinished(y.ctx(), outbox.Shards{Of: 3, Own: []int{s}}, 10)
+			if found += len(rows); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if found != len(want) {
+			t.Fatalf("the shards have %d unfinished rows", found)
 		}
 		if rows, more, err = y.Unfinished(y.ctx(), outbox.Shards{Of: 4}, 3); len(rows) != 0 || more || err != nil {
 			t.Fatalf("%d rows without a shard, more %v: %v", len(rows), more, err)
