@@ -57,7 +57,7 @@ func (d *streamDrain) left(ctx context.Context) (missing, done string, err error
 	case r == nil:
 		return "the source has no position: run 'walrelay init'", "", nil
 	}
-	missing = fmt.Sprintf("the position stands at %s, before %s, where the oplog ended", r.Position(), d.end)
+	missing = fmt.Sprintf("the position stands at %s, before %s, where the oplog ended", moment(r.Position()), moment(d.end))
 	if r.Holder == "" {
 		missing += "; no relay reads the source"
 	}

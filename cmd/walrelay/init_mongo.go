@@ -44,7 +44,7 @@ func (a *app) newPosition(ctx context.Context, c *config.Config, source string) 
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(a.out, "%s: the position begins anew at %s\n", source, r.Position())
+		_, err = fmt.Fprintf(a.out, "%s: the position begins anew at %s\n", source, moment(r.Position()))
 		return err
 	})
 }

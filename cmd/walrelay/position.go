@@ -30,7 +30,7 @@ func (a *app) positionCommand() *cobra.Command {
 		Use: "set --source NAME --to-slot | --now | --after-time TIME | --token DIGITS", Short: "take another position for the right one", Args: cobra.NoArgs,
 		Long: `Of Postgres, set --to-slot ends the halt after a gap: walrelay goes on where the slot stands, and
 what was committed before and is not in Kafka is left to you. Compare the outbox with the topics first.
-Of MongoDB, set --now, --after-time (RFC 3339, or SECONDS,INCREMENT of the oplog) and --token say where
+Of MongoDB, set --now, --after-time (RFC 3339, or as show prints it) and --token say where
 the change stream is taken up: what was inserted before and is not in Kafka is left to you.
 The relay must not be running.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -11,6 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
+	"github.com/walrelay/walrelay/event"
 	"github.com/walrelay/walrelay/mongostream"
 )
 
@@ -45,8 +46,11 @@ func (t *target) parse() (mongostream.Target, error) {
 	}
 	if seconds, increment, ok := strings.Cut(t.time, ","); ok {
 		s, err1 := strconv.ParseUint(seconds, 10, 32)
+		if at, err := time.Parse(time.RFC3339, seconds); err == nil && at.Unix() > 0 && at.Unix() < 1<<32 { // as show prints it
+			s, err1 = uint64(at.Unix()), nil
+		}
 		i, err2 := strconv.ParseUint(increment, 10, 32)
-		if err1 == nil && err2 == nil {
+		if err1 == nil && err2 == nil && i < 1<<32-1 {
 			// What is chosen is past: reading goes on with the next one.
 			to.Time = bson.Timestamp{T: uint32(s), I: uint32(i) + 1}
 			return to, nil
@@ -70,19 +74,34 @@ func (a *app) showRecord(ctx context.Context, client *mongo.Client, opt mongostr
 		return err
 	}
 	if r == nil {
-		_, err = fmt.Fprintf(a.out, "%s: nothing is remembered; the oplog ends at %s\n", opt.Source, end)
+		_, err = fmt.Fprintf(a.out, "%s: nothing is remembered; the oplog ends at %s\n", opt.Source, moment(end))
 		return err
 	}
-	reader := "nobody"
+	reader := "by nobody"
 	if r.Holder != "" {
-		reader = r.Holder
+		reader = "by " + r.Holder
 	}
-	fmt.Fprintf(a.out, "%s: remembered %s of %s,%d (%s) on replica set %s, %s, epoch %d, read by %s; the oplog ends at %s\n",
-		opt.Source, r.Data, time.Unix(int64(r.ClusterTime.T), 0).UTC().Format(time.RFC3339), r.ClusterTime.I, r.Kind, r.Set, r.Phase, r.Epoch, reader, end)
+	fmt.Fprintf(a.out, "%s: remembered %s (%s); the oplog ends at %s; read %s\n", opt.Source, moment(r.Position()), r.Phase, moment(end), reader)
+	fmt.Fprintf(a.out, "  token %s (%s) on replica set %s, epoch %d\n", r.Data, r.Kind, r.Set, r.Epoch)
 	for _, p := range r.Earlier {
-		fmt.Fprintf(a.out, "  earlier: %s of %s,%d\n", p.Data, time.Unix(int64(p.ClusterTime.T), 0).UTC().Format(time.RFC3339), p.ClusterTime.I)
+		fmt.Fprintf(a.out, "  earlier: %s, token %s\n", moment(event.AtToken(p.Data)), p.Data)
 	}
 	return nil
+}
+
+// moment is the time of the oplog that a position stands at, as --after-time takes it. The
+// token begins with it (mongostream.AtTime); what does not is shown as it is.
+func moment(p event.Position) string {
+	digits, ok := strings.CutPrefix(p.Token, "82")
+	if !ok || len(digits) < 16 {
+		return p.String()
+	}
+	seconds, err1 := strconv.ParseUint(digits[:8], 16, 32)
+	increment, err2 := strconv.ParseUint(digits[8:16], 16, 32)
+	if err1 != nil || err2 != nil {
+		return p.String()
+	}
+	return fmt.Sprintf("%s,%d", time.Unix(int64(seconds), 0).UTC().Format(time.RFC3339), increment)
 }
 
 func (a *app) setRecord(ctx context.Context, client *mongo.Client, opt mongostream.Options, t target) error {
@@ -94,6 +113,6 @@ func (a *app) setRecord(ctx context.Context, client *mongo.Client, opt mongostre
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.out, "%s: going on at %s\n", opt.Source, r.Position())
+	_, err = fmt.Fprintf(a.out, "%s: going on at %s\n", opt.Source, moment(r.Position()))
 	return err
 }

@@ -116,7 +116,7 @@ func (a *app) openTail(c *config.Config, name string) (relay.Source, error) {
 		}
 		opt.HaltOnPrecondition, opt.Bookkeeping = true, mongostream.NoBookkeeping
 		return mongostream.Open(opt, mongostream.Observer{
-			Started: func(at event.Position, _ string) { began(at.String()) }, Reconnect: broke,
+			Started: func(at event.Position, _ string) { began(moment(at)) }, Reconnect: broke,
 		})
 	}
 	opt, err := c.SlotOptions(name)
