@@ -20,6 +20,8 @@ import (
 	"github.com/walrelay/walrelay/test/rig"
 )
 
+var errMissing = errors.New("it is missing")
+
 // soon bounds what ought to take a second or two, on a machine that runs many other things.
 const soon = 60 * time.Second
 

@@ -151,3 +151,30 @@ func (s *Server) chosen(nodes []int) []*node {
 	}
 	return chosen
 }
+
+// BecomeReplicaSet restarts a standalone server as the one member of a replica set, on the same
+// port and data, as an operator would. URL is another one afterwards; the old one works, too.
+func (s *Server) BecomeReplicaSet(t testing.TB) {
+	t.Helper()
+	if !s.opts.Standalone {
+		t.Fatal("the server is a replica set already")
+	}
+	s.Stop(t)
+	s.opts.Standalone = false
+	ctx, cancel := context.WithTimeout(context.Background(), readyWithin)
+	defer cancel()
+	n := s.nodes[0]
+	err := s.run(n)
+	if err == nil {
+		err = n.awaitPort(ctx)
+	}
+	if err == nil {
+		err = s.initiate(ctx)
+	}
+	if err == nil {
+		err = s.awaitMembers(ctx)
+	}
+	if err != nil {
+		t.Fatalf("make a replica set: %v\n%s", err, s.logTail())
+	}
+}
