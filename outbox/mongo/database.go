@@ -100,9 +100,6 @@ func (d *Database) classify(err error, doing string) error {
 	return d.o.Classify(err, doing)
 }
 
-// keepsBooks: the database may have collections of ours.
-func (d *Database) keepsBooks() bool { return d.o.Bookkeeping != NoBookkeeping }
-
 func (d *Database) parkedCollection() string { return d.o.Bookkeeping + "_parked" }
 
 func (d *Database) leasesCollection() string { return d.o.Bookkeeping + "_leases" }

@@ -53,7 +53,7 @@ func newHouse(t testing.TB, srv *mongoserver.Server, preset event.Preset, change
 func indexes(preset event.Preset) []driver.IndexModel {
 	index := func(state, keys string) driver.IndexModel {
 		var by bson.D
-		for _, key := range strings.Fields(keys) {
+		for key := range strings.FieldsSeq(keys) {
 			by = append(by, is(key, 1))
 		}
 		o := options.Index().SetName(state + " " + keys)

@@ -60,7 +60,7 @@ func TestAParkedEventIsThereOnceWhateverAnswerIsLost(t *testing.T) {
 	h := newHouse(t, srv, event.Forze, nil)
 	h.insert(1, 9, 9)
 	k := h.db.Parking()
-	want := ""
+	var want strings.Builder
 	for n, commands := range []bson.A{
 		{"commitTransaction"}, {"insert"}, {"update"}, {"findAndModify"}, {"find"}, {"commitTransaction", "insert"},
 	} {
@@ -81,8 +81,8 @@ func TestAParkedEventIsThereOnceWhateverAnswerIsLost(t *testing.T) {
 				t.Fatalf("%v and %v: %v", commands, fault, err)
 			}
 		}
-		want += fmt.Sprintf("e%d:parked:false ", n+1)
-		h.wantEntries(k, strings.TrimSpace(want))
+		want.WriteString(fmt.Sprintf("e%d:parked:false ", n+1))
+		h.wantEntries(k, strings.TrimSpace(want.String()))
 		h.wantRow(n+1, "failed attempts=0 error=no")
 	}
 }
