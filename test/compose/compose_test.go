@@ -11,6 +11,8 @@ import (
 	"github.com/compose-spec/compose-go/v2/cli"
 	"github.com/compose-spec/compose-go/v2/types"
 
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
+
 	"github.com/walrelay/walrelay/config"
 	"github.com/walrelay/walrelay/test/ground"
 )
@@ -151,6 +153,16 @@ func TestComposeConfigurationFitsItsServices(t *testing.T) {
 			t.Errorf("%s: the configuration is warned of: %s", name, w)
 		}
 		for _, source := range c.Sources {
+			if c.IsMongo(source.Key) {
+				set, err := connstring.Parse(source.Value.Mongo.URL.Reveal())
+				if err != nil {
+					t.Fatalf("%s: the URL of %s: %v", name, source.Key, err)
+				}
+				if host, _, _ := strings.Cut(set.Hosts[0], ":"); p.Services[host].Name != host || set.ReplicaSet != "rs0" {
+					t.Errorf("%s: there is no service %s with replica set %s", name, host, set.ReplicaSet)
+				}
+				continue
+			}
 			u, err := url.Parse(source.Value.Postgres.URL.Reveal())
 			if err != nil {
 				t.Fatalf("%s: the database's URL cannot be parsed", name)
