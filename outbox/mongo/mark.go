@@ -120,7 +120,7 @@ func (w *marking) explain(ctx context.Context, c *driver.Collection, m *outbox.M
 	}
 	there := 0
 	cursor, err := c.Find(ctx, bson.D{in(fieldID, idValues(ids))},
-		options.Find().SetHint(byID).SetProjection(w.t.stateFields()).SetBatchSize(int32(min(len(ids), mostAtOnce))))
+		options.Find().SetHint(byID).SetProjection(w.t.stateFields()).SetBatchSize(inOneAnswer(len(ids))))
 	if err != nil {
 		return err
 	}

@@ -99,7 +99,7 @@ func (l *layout) fields(more ...string) bson.D {
 func (l *layout) find(ctx context.Context, c *driver.Collection, parts []stretch, limit int, only bson.D) ([]found, error) {
 	var rows []found
 	for _, p := range parts {
-		o := options.Find().SetBatchSize(int32(min(limit, mostAtOnce))).SetAllowDiskUse(true)
+		o := options.Find().SetBatchSize(inOneAnswer(limit)).SetAllowDiskUse(true)
 		if !p.all {
 			o.SetLimit(int64(limit))
 		}
@@ -141,3 +141,7 @@ func each(ctx context.Context, cursor *driver.Cursor, f func(doc bson.Raw) error
 	}
 	return cursor.Err()
 }
+
+// inOneAnswer is the batch size for n documents: with one more the server closes the cursor
+// with its first answer; with just as many it would wait to be asked again.
+func inOneAnswer(n int) int32 { return int32(min(n, mostAtOnce)) + 1 }

@@ -28,7 +28,7 @@ func (t *Table) Read(ctx context.Context, f outbox.Filter) (*outbox.Claim, error
 	if err != nil {
 		return nil, err
 	}
-	o := options.Find().SetSort(ascending([]string{at, fieldID})).SetLimit(int64(f.Limit)).SetBatchSize(int32(min(f.Limit, mostAtOnce)))
+	o := options.Find().SetSort(ascending([]string{at, fieldID})).SetLimit(int64(f.Limit)).SetBatchSize(inOneAnswer(f.Limit))
 	if f.EventID == "" {
 		if hint := t.l.publishedIndex(); hint != nil {
 			o.SetHint(hint)

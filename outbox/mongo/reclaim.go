@@ -39,7 +39,7 @@ func (t *Table) Reclaim(ctx context.Context, req outbox.Reclaim) (count int, err
 	// Null is older than any date, and no time of a claim.
 	filter := and(bson.D{is(t.l.column(event.Status), processing), is(fieldProcessingAt, op("$type", "date"))}, conditions)
 	err = t.with(ctx, "reclaiming rows of", func(ctx context.Context, c *driver.Collection) error {
-		o := options.Find().SetLimit(int64(limit)).SetBatchSize(int32(min(limit, mostAtOnce))).SetProjection(bson.D{is(fieldID, 1), is(fieldProcessingAt, 1), is(fieldClaimToken, 1)})
+		o := options.Find().SetLimit(int64(limit)).SetBatchSize(inOneAnswer(limit)).SetProjection(bson.D{is(fieldID, 1), is(fieldProcessingAt, 1), is(fieldClaimToken, 1)})
 		if hint := t.l.hint(processing, fieldProcessingAt); hint != nil {
 			o.SetHint(hint)
 		}

@@ -28,7 +28,7 @@ func (t *Table) Retain(ctx context.Context, keep time.Duration, batch int) (outb
 		old = append(old, is(t.l.column(event.Status), published))
 	}
 	err := t.with(ctx, "deleting old rows of", func(ctx context.Context, c *driver.Collection) error {
-		o := options.Find().SetProjection(bson.D{is(fieldID, 1)}).SetLimit(int64(batch)).SetBatchSize(int32(min(batch, mostAtOnce)))
+		o := options.Find().SetProjection(bson.D{is(fieldID, 1)}).SetLimit(int64(batch)).SetBatchSize(inOneAnswer(batch))
 		if hint := t.l.publishedIndex(); hint != nil {
 			o.SetHint(hint).SetSort(ascending([]string{at}))
 		}

@@ -60,7 +60,7 @@ func (t *Table) deleteClaimed(ctx context.Context, c *driver.Collection, fence o
 // listed are the ids of the documents that match, as texts and as values.
 func (t *Table) listed(ctx context.Context, c *driver.Collection, filter bson.D, most int) (ids map[string]bool, values bson.A, err error) {
 	ids, values = make(map[string]bool, most), make(bson.A, 0, most)
-	cursor, err := c.Find(ctx, filter, options.Find().SetHint(byID).SetProjection(bson.D{is(fieldID, 1)}).SetBatchSize(int32(min(most, mostAtOnce))))
+	cursor, err := c.Find(ctx, filter, options.Find().SetHint(byID).SetProjection(bson.D{is(fieldID, 1)}).SetBatchSize(inOneAnswer(most)))
 	if err != nil {
 		return nil, nil, err
 	}

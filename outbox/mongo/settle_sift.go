@@ -15,7 +15,7 @@ import (
 func (t *Table) sift(ctx context.Context, c *driver.Collection, outcomes []outbox.Outcome, some []int) (lost []int, err error) {
 	is := map[string]bson.Raw{}
 	cursor, err := c.Find(ctx, bson.D{in(fieldID, idValues(idsOf(outcomes, some)))},
-		options.Find().SetHint(byID).SetProjection(t.stateFields()).SetBatchSize(int32(min(len(some), mostAtOnce))))
+		options.Find().SetHint(byID).SetProjection(t.stateFields()).SetBatchSize(inOneAnswer(len(some))))
 	if err != nil {
 		return nil, err
 	}
