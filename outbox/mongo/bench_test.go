@@ -87,7 +87,7 @@ func (h *house) turn(batch int) int {
 // claim and one mark, with the same guards and the same write concern, and nothing made of the documents.
 func (h *house) bareTurn(mode ClaimMode, after AfterPublish, batch int) int {
 	c := h.c.Clone(options.Collection().SetWriteConcern(writeconcern.Majority()))
-	first := options.Find().SetLimit(int64(batch)).SetBatchSize(int32(batch)+1).SetSort(ascending([]string{"hlc", "created_at", "id"}))
+	first := options.Find().SetLimit(int64(batch)).SetBatchSize(int32(batch) + 1).SetSort(ascending([]string{"hlc", "created_at", "id"}))
 	state := pending
 	if mode == ClaimRow {
 		first.SetProjection(bson.D{is(fieldID, 1)})
