@@ -96,7 +96,10 @@ func TestADroppedCollectionHaltsOrIsFollowedWithoutAGap(t *testing.T) {
 		t.Fatal(ids(got))
 	}
 	wantGap(t, err, AnchorDropped, "was dropped")
+	// A relay that halted stays up to say why; what it has under way is stored, and its lease runs out.
 	w.Confirm(w.pos)
+	h.until("the position is stored", func() bool { return h.record().Data == w.pos.Token })
+	h.until("the source is free", func() bool { r := h.record(); return !r.active() })
 	w.close()
 
 	still := h.open()

@@ -72,6 +72,9 @@ func (k *keeper) step(ctx context.Context) {
 	switch {
 	case unsaved != "" && now.Sub(k.lastSave) >= every:
 		k.write(ctx, unsaved)
+	case s.over.Load():
+		// What is under way is still confirmed; the lease runs out, so that an operator can set the position
+		// of a source that halted.
 	case now.Sub(k.lastWrite) >= s.opt.LeaseTTL/3, s.nudged.Swap(false):
 		k.write(ctx, "")
 	}

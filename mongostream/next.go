@@ -115,6 +115,7 @@ func (r *reader) take(ctx context.Context) error {
 	case c := <-r.s.chunks:
 		if c.err != nil {
 			r.err = c.err
+			r.s.over.Store(true)
 			return c.err
 		}
 		if c.floor != nil {

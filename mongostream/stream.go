@@ -58,6 +58,7 @@ type Stream struct {
 	unusual    unusual
 	lost       atomic.Pointer[error] // the source was lost to another reader
 
+	over       atomic.Bool // the error that ended the stream was handed out: nothing more is read
 	nudged     atomic.Bool
 	keeperWake chan struct{}
 }
