@@ -128,7 +128,7 @@ func (k kind) answer(err error) *event.Error {
 	case kindOversize:
 		return &event.Error{
 			Class: event.Halt, Anchor: AnchorOversize, What: "an event is larger than the 16 MiB that a change stream can carry",
-			Remedy: "publish that document by other means, then pass it by with 'walrelay position set'",
+			Remedy: "publish that document by other means, then pass it by with 'walrelay position set --past-oversize', which says which document it is",
 		}
 	}
 	return &event.Error{

@@ -27,7 +27,7 @@ func (a *app) positionCommand() *cobra.Command {
 	var toSlot bool
 	var to target
 	set := &cobra.Command{
-		Use: "set --source NAME --to-slot | --now | --after-time TIME | --token DIGITS", Short: "take another position for the right one", Args: cobra.NoArgs,
+		Use: "set --source NAME --to-slot | --now | --after-time TIME | --token DIGITS | --past-oversize", Short: "take another position for the right one", Args: cobra.NoArgs,
 		Long: `Of Postgres, set --to-slot ends the halt after a gap: walrelay goes on where the slot stands, and
 what was committed before and is not in Kafka is left to you. Compare the outbox with the topics first.
 Of MongoDB, set --now, --after-time (RFC 3339, or as show prints it) and --token say where
@@ -35,7 +35,7 @@ the change stream is taken up: what was inserted before and is not in Kafka is l
 The relay must not be running.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if source == "" || toSlot == to.given() {
-				return usageError("position set: say which source, and which position is to be taken: --source NAME with --to-slot, or for MongoDB --now, --after-time or --token")
+				return usageError("position set: say which source, and which position is to be taken: --source NAME with --to-slot, or for MongoDB --now, --after-time or --token, or --past-oversize")
 			}
 			return a.eachSource(cmd.Context(), source, func(ctx context.Context, db slot.DB, opt slot.Options) error {
 				if !toSlot {

@@ -17,28 +17,29 @@ import (
 
 // target is the position that an operator chooses for a change stream.
 type target struct {
-	now         bool
-	time, token string
+	now, oversize bool
+	time, token   string
 }
 
 func (t *target) flags(f *pflag.FlagSet) {
 	f.BoolVar(&t.now, "now", false, "MongoDB: the present")
+	f.BoolVar(&t.oversize, "past-oversize", false, "MongoDB: past the one event, next in the stream, that is too large for it")
 	f.StringVar(&t.time, "after-time", "", "MongoDB: after this time of the oplog")
 	f.StringVar(&t.token, "token", "", "MongoDB: after the resume token with these hex digits, one of those that show prints")
 }
 
-func (t *target) given() bool { return t.now || t.time != "" || t.token != "" }
+func (t *target) given() bool { return t.now || t.oversize || t.time != "" || t.token != "" }
 
 // parse reads what was given.
 func (t *target) parse() (mongostream.Target, error) {
 	n := 0
-	for _, given := range []bool{t.now, t.time != "", t.token != ""} {
+	for _, given := range []bool{t.now, t.oversize, t.time != "", t.token != ""} {
 		if given {
 			n++
 		}
 	}
 	if n != 1 {
-		return mongostream.Target{}, usageError("position set: give one of --now, --after-time and --token")
+		return mongostream.Target{}, usageError("position set: give one of --now, --after-time, --token and --past-oversize")
 	}
 	to := mongostream.Target{Now: t.now, Token: t.token}
 	if t.time == "" {
@@ -107,6 +108,15 @@ func moment(p event.Position) string {
 func (a *app) setRecord(ctx context.Context, client *mongo.Client, opt mongostream.Options, t target) error {
 	to, err := t.parse()
 	if err != nil {
+		return err
+	}
+	if t.oversize {
+		found, err := mongostream.SkipOversize(ctx, client, opt)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(a.out, "%s: the event of document %v (%d bytes) at %s will be passed by, and no other: publish it by other means\n",
+			opt.Source, found.ID, found.Bytes, moment(found.At))
 		return err
 	}
 	r, err := mongostream.SetPosition(ctx, client, opt, to)
