@@ -66,6 +66,8 @@ func judge(r *Record, f Facts, o *Options) error {
 			"name one router in the URL; a second relay that names another one can stand by")
 	case r == nil && !o.writesRecord():
 		return nil
+	case r == nil && f.standalone():
+		return kindStandalone.answer(nil) // init would say so, too
 	case r == nil:
 		return precondition(AnchorNotInitialised, fmt.Sprintf("there is no position of source %s in %s.%s, and walrelay has never streamed from here", o.Source, o.Database, o.SourcesCollection()),
 			"run 'walrelay init'")

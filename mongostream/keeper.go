@@ -24,6 +24,7 @@ type keeper struct {
 	s         *Stream
 	lastWrite time.Time
 	lastSave  time.Time
+	lastPast  time.Time // save that passed events
 	lastTry   time.Time
 	handed    int64
 	failing   bool
@@ -65,12 +66,14 @@ func (k *keeper) step(ctx context.Context) {
 		return
 	}
 	unsaved := k.unsaved()
-	every := s.opt.CheckpointEvery
+	// The save of an idle position, as at each start, puts off none that passes events: a relay that
+	// lives for half a second would never come on.
+	every, last := s.opt.CheckpointEvery, k.lastPast
 	if unsaved != "" && !k.eventful(unsaved) {
-		every = max(every, idleEvery)
+		every, last = max(every, idleEvery), k.lastSave
 	}
 	switch {
-	case unsaved != "" && now.Sub(k.lastSave) >= every:
+	case unsaved != "" && now.Sub(last) >= every:
 		k.write(ctx, unsaved)
 	case s.over.Load():
 		// What is under way is still confirmed; the lease runs out, so that an operator can set the position
@@ -139,6 +142,9 @@ func (k *keeper) write(ctx context.Context, position string) {
 	k.lastWrite = k.lastTry
 	s.extend(sent)
 	if position != "" {
+		if k.eventful(position) {
+			k.lastPast = k.lastTry
+		}
 		k.lastSave, k.handed = k.lastTry, handed
 		s.saved.Store(&position)
 	}

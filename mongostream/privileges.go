@@ -2,10 +2,15 @@ package mongostream
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/walrelay/walrelay/event"
 )
 
 // privileges are what the user of the connection may do, as the server itself lists it; nobody needs
@@ -62,6 +67,38 @@ func (p *privileges) inCluster(action string) bool {
 	return p.user == "" || slices.ContainsFunc(p.list, func(v privilege) bool {
 		return (v.Resource.Cluster || v.Resource.Any) && slices.Contains(v.Actions, action)
 	})
+}
+
+// nameRight says which right is missing, and on what: the server often names neither, least of all when
+// a right is taken away from an open stream.
+func (s *Stream) nameRight(ctx context.Context, err error) error {
+	var e *event.Error
+	if !errors.As(err, &e) || e.Anchor != AnchorRights {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.opt.WireTimeout)
+	defer cancel()
+	client, cerr := s.connect(ctx)
+	if cerr != nil {
+		return err
+	}
+	p, perr := readPrivileges(ctx, client)
+	if perr != nil {
+		return err
+	}
+	for i, collection := range append([]string{s.opt.Collection}, s.opt.books()...) {
+		actions := s.opt.bookActions()
+		if i == 0 {
+			actions = s.opt.outboxActions()
+		}
+		if lack := p.lacking(s.opt.Database, collection, actions); len(lack) > 0 {
+			named := precondition(AnchorRights, fmt.Sprintf("user %s has no right to %s on %s.%s", p.user, strings.Join(lack, ", "), s.opt.Database, collection),
+				remedyGrant(s.opt.Database, collection, lack))
+			named.Cause = e.Cause
+			return named
+		}
+	}
+	return err
 }
 
 // lacking are the actions of the list that are not allowed on the collection.

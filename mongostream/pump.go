@@ -79,6 +79,7 @@ func (s *Stream) pump(ctx context.Context) {
 
 // halted reports whether the stream may look again after an error that an operator must deal with.
 func (s *Stream) halted(ctx context.Context, err error) bool {
+	err = s.nameRight(ctx, err)
 	s.state(event.StateHalted, event.ConditionOf(err))
 	var e *event.Error
 	if errors.As(err, &e) && e.Fault == event.FaultPrecondition && !s.opt.HaltOnPrecondition {
