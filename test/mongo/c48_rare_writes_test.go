@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"os"
 	"testing"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -40,11 +39,11 @@ func TestC48PositionOfAnIdleCollectionFollowsForeignWrites(t *testing.T) {
 		} else {
 			s.Mongo.OutrunOplog(t)
 		}
-		written := time.Now().Add(-time.Second) // cluster times have whole seconds
+		written := s.lastWrite() // the oplog may turn over within a second
 		r.Eventually("a remembered position of after the foreign writes", soon, func() error {
 			at, err := s.remembered()
-			if err == nil && at.Before(written.Truncate(time.Second)) {
-				err = fmt.Errorf("it is of %s, which is before %s", at, written)
+			if err == nil && at.Before(written) {
+				err = fmt.Errorf("it is of %v, which is before %v", at, written)
 			}
 			return err
 		})
@@ -58,10 +57,26 @@ func TestC48PositionOfAnIdleCollectionFollowsForeignWrites(t *testing.T) {
 }
 
 // remembered is the time of the source's position, as the database has it.
-func (s *scene) remembered() (time.Time, error) {
+func (s *scene) remembered() (bson.Timestamp, error) {
 	var r struct {
 		At bson.Timestamp `bson:"cluster_time"`
 	}
 	err := s.box.Database().Collection("walrelay_sources").FindOne(s.ctx(), bson.D{}).Decode(&r)
-	return time.Unix(int64(r.At.T), 0), err
+	return r.At, err
+}
+
+// lastWrite is where the server's oplog ends.
+func (s *scene) lastWrite() bson.Timestamp {
+	s.t.Helper()
+	var hello struct {
+		LastWrite struct {
+			OpTime struct {
+				TS bson.Timestamp `bson:"ts"`
+			} `bson:"opTime"`
+		} `bson:"lastWrite"`
+	}
+	if err := s.box.Database().RunCommand(s.ctx(), bson.D{{Key: "hello", Value: 1}}).Decode(&hello); err != nil {
+		s.t.Fatal(err)
+	}
+	return hello.LastWrite.OpTime.TS
 }
