@@ -103,18 +103,21 @@ func NewScribe(log Log, tables []Table, parking Parking, gate *Gate, opt ScribeO
 
 // Next waits for the next batch of the log, without what was delivered before.
 func (s *Scribe) Next(ctx context.Context) (*event.Batch, error) {
-	if !s.ready {
-		if err := s.prepare(ctx); err != nil {
-			return nil, err
-		}
-		s.ready = true
-	}
 	if err := s.waitForRoom(ctx); err != nil {
 		return nil, err
 	}
 	batch, err := s.log.Next(ctx)
 	if err != nil {
 		return nil, err
+	}
+	// Not before there is something: until then another relay may have the log, and what it marks
+	// and puts aside meanwhile has to be known.
+	if !s.ready {
+		if err := s.prepare(ctx); err != nil {
+			batch.Memory.Release()
+			return nil, err
+		}
+		s.ready = true
 	}
 	if len(s.kept.events) > 0 {
 		s.skipped(s.kept.takeOut(batch))

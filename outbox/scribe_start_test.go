@@ -39,3 +39,23 @@ func TestEventsDeliveredByAnEarlierProcessAreSkippedBelowTheStartLine(t *testing
 		_ = r.Close(t.Context())
 	})
 }
+
+// A standby waits in the log's Next, for hours perhaps. What the active relay has marked and
+// put aside until then is to be known, not what it had when the standby came.
+func TestWhatIsDeliveredIsLookedAtOnceTheLogIsOurs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		end := event.LSN(100)
+		r := newScribeRig(t, ScribeOptions{StartLine: func(context.Context) (event.Position, error) { return event.AtLSN(end), nil }})
+		r.table.done = map[string]bool{"b": true}
+		go func() {
+			time.Sleep(time.Hour)
+			end = 300 // the other relay went on meanwhile, and died
+			r.log.batches <- transaction(200, "a", "b")
+		}()
+		if got := r.next(t); len(got.Events) != 1 || string(got.Events[0].Fields[event.RowID]) != "a" {
+			t.Fatalf("%d events, want a alone: b was delivered by the relay before us", len(got.Events))
+		}
+		_ = r.Close(t.Context())
+	})
+}
