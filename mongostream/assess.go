@@ -33,8 +33,6 @@ func Assess(ctx context.Context, client *mongo.Client, o Options) (r *Record, ac
 // cannot; one that says nothing is reading on from there.
 const probeFor = 2 * time.Second
 
-var errProbed = errors.New("nothing was heard of the position for a while")
-
 // probe opens a stream at a position and lets it look.
 func probe(ctx context.Context, client *mongo.Client, o *Options, from start) error {
 	// From a deadline the driver would make a limit of its own, beside the one that a stream's command has.

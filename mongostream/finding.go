@@ -47,16 +47,6 @@ func explained(setting, is, needs string, err *event.Error) Finding {
 	return failing(setting, why, needs, err)
 }
 
-// firstFailure is nil when all findings are good.
-func firstFailure(findings []Finding) error {
-	for _, f := range findings {
-		if f.Err != nil {
-			return f.Err
-		}
-	}
-	return nil
-}
-
 // bearable makes warnings of what the relay can do without: where the collection is
 // polled as long as there can be no stream, or makes up for a gap.
 func (o *Options) bearable(findings []Finding) []Finding {

@@ -62,13 +62,6 @@ func (p *privileges) on(database, collection, action string) bool {
 	})
 }
 
-// inCluster reports whether the action is allowed on the cluster.
-func (p *privileges) inCluster(action string) bool {
-	return p.user == "" || slices.ContainsFunc(p.list, func(v privilege) bool {
-		return (v.Resource.Cluster || v.Resource.Any) && slices.Contains(v.Actions, action)
-	})
-}
-
 // nameRight says which right is missing, and on what: the server often names neither, least of all when
 // a right is taken away from an open stream.
 func (s *Stream) nameRight(ctx context.Context, err error) error {
