@@ -10,14 +10,27 @@ import (
 
 func aChange(t testing.TB) bson.Raw {
 	doc, err := bson.Marshal(bson.D{
-		{Key: "_id", Value: bson.D{{Key: "_data", Value: tokenInsert}}}, {Key: "operationType", Value: "insert"},
-		{Key: "clusterTime", Value: bson.Timestamp{T: 7, I: 8}}, {Key: "wallTime", Value: bson.DateTime(1234)},
-		{Key: "fullDocument", Value: bson.D{{Key: "_id", Value: 1}}}, {Key: "lsid", Value: bson.D{{Key: "id", Value: 1}}},
-		{Key: "txnNumber", Value: int64(9)}, {Key: "to", Value: bson.D{{Key: "coll", Value: "x"}}},
-		{Key: "a", Value: 1.5}, {Key: "b", Value: true}, {Key: "c", Value: nil}, {Key: "d", Value: bson.NewObjectID()}, {Key: "e", Value: bson.A{1}},
-		{Key: "f", Value: bson.Binary{Data: []byte("1234")}}, {Key: "g", Value: bson.NewDecimal128(1, 2)}, {Key: "h", Value: bson.MinKey{}},
-		{Key: "i", Value: bson.JavaScript("x")}, {Key: "j", Value: bson.CodeWithScope{Code: "x", Scope: bson.D{}}}, {Key: "k", Value: int32(1)},
-		{Key: "l", Value: bson.DBPointer{DB: "x", Pointer: bson.NewObjectID()}}, {Key: "m", Value: bson.Symbol("x")},
+		{Key: "_id", Value: bson.D{{Key: "_data", Value: tokenInsert}}},
+		{Key: "operationType", Value: "insert"},
+		{Key: "clusterTime", Value: bson.Timestamp{T: 7, I: 8}},
+		{Key: "wallTime", Value: bson.DateTime(1234)},
+		{Key: "fullDocument", Value: bson.D{{Key: "_id", Value: 1}}},
+		{Key: "lsid", Value: bson.D{{Key: "id", Value: 1}}},
+		{Key: "txnNumber", Value: int64(9)},
+		{Key: "to", Value: bson.D{{Key: "coll", Value: "x"}}},
+		{Key: "a", Value: 1.5},
+		{Key: "b", Value: true},
+		{Key: "c", Value: nil},
+		{Key: "d", Value: bson.NewObjectID()},
+		{Key: "e", Value: bson.A{1}},
+		{Key: "f", Value: bson.Binary{Data: []byte("1234")}},
+		{Key: "g", Value: bson.NewDecimal128(1, 2)},
+		{Key: "h", Value: bson.MinKey{}},
+		{Key: "i", Value: bson.JavaScript("x")},
+		{Key: "j", Value: bson.CodeWithScope{Code: "x", Scope: bson.D{}}},
+		{Key: "k", Value: int32(1)},
+		{Key: "l", Value: bson.DBPointer{DB: "x", Pointer: bson.NewObjectID()}},
+		{Key: "m", Value: bson.Symbol("x")},
 	})
 	if err != nil {
 		t.Fatal(err)

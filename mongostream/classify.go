@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -79,10 +80,5 @@ func passingLabel(err error) bool {
 	if !errors.As(err, &l) {
 		return false
 	}
-	for _, label := range []string{"NetworkError", "ResumableChangeStreamError", "TransientTransactionError", "UnknownTransactionCommitResult", "RetryableWriteError", "RetryableError"} {
-		if l.HasErrorLabel(label) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"NetworkError", "ResumableChangeStreamError", "TransientTransactionError", "UnknownTransactionCommitResult", "RetryableWriteError", "RetryableError"}, l.HasErrorLabel)
 }

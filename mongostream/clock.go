@@ -111,7 +111,8 @@ func scanTransactions(ctx context.Context, client *mongo.Client, now time.Time) 
 		}}}}},
 		bson.D{{Key: "$project", Value: bson.D{
 			{Key: "began", Value: "$transaction.startWallClockTime"},
-			{Key: "at", Value: "$currentOpTime"}, {Key: "running", Value: "$microsecs_running"},
+			{Key: "at", Value: "$currentOpTime"},
+			{Key: "running", Value: "$microsecs_running"},
 		}}},
 	})
 	if err != nil {

@@ -82,7 +82,7 @@ func classifyServer(err error) *event.Error {
 	switch {
 	case found == kindUnknown && s.HasErrorCodeWithMessage(20, "replica set"): // illegal operation: a transaction without one
 		found = kindStandalone
-	case found == kindUnknown && (s.HasErrorLabel("NonResumableChangeStreamError")):
+	case found == kindUnknown && s.HasErrorLabel("NonResumableChangeStreamError"):
 		found = kindLost
 	case found == kindUnknown && passingLabel(err):
 		found = kindPassing

@@ -35,9 +35,16 @@ func newFakeHouse(t *testing.T) *fakeHouse {
 		ReconnectMin: time.Millisecond, ReconnectMax: 10 * time.Millisecond, MaxAwait: 20 * time.Millisecond, CheckpointEvery: 10 * time.Millisecond,
 	}.WithDefaults()}}
 	h.record = bson.D{
-		{Key: "_id", Value: "orders"}, {Key: "database", Value: "shop"}, {Key: "collection", Value: "outbox"}, {Key: "print", Value: h.opt.fingerprint()},
-		{Key: "token", Value: bson.D{{Key: "_data", Value: h.from}}}, {Key: "data", Value: h.from}, {Key: "cluster_time", Value: bson.Timestamp{T: 1, I: 1}},
-		{Key: "phase", Value: event.PhaseStreaming}, {Key: "epoch", Value: int64(1)}, {Key: "holder", Value: ""},
+		{Key: "_id", Value: "orders"},
+		{Key: "database", Value: "shop"},
+		{Key: "collection", Value: "outbox"},
+		{Key: "print", Value: h.opt.fingerprint()},
+		{Key: "token", Value: bson.D{{Key: "_data", Value: h.from}}},
+		{Key: "data", Value: h.from},
+		{Key: "cluster_time", Value: bson.Timestamp{T: 1, I: 1}},
+		{Key: "phase", Value: event.PhaseStreaming},
+		{Key: "epoch", Value: int64(1)},
+		{Key: "holder", Value: ""},
 	}
 	fake.Handle("findAndModify", h.findAndModify)
 	return h

@@ -19,8 +19,13 @@ var pipeline = bson.A{
 		Key: "$in", Value: bson.A{opInsert, opDrop, opRename, opDropDatabase, opInvalidate},
 	}}}}}},
 	bson.D{{Key: "$project", Value: bson.D{
-		{Key: "operationType", Value: 1}, {Key: "clusterTime", Value: 1}, {Key: "wallTime", Value: 1},
-		{Key: "lsid", Value: 1}, {Key: "txnNumber", Value: 1}, {Key: "fullDocument", Value: 1}, {Key: "to", Value: 1},
+		{Key: "operationType", Value: 1},
+		{Key: "clusterTime", Value: 1},
+		{Key: "wallTime", Value: 1},
+		{Key: "lsid", Value: 1},
+		{Key: "txnNumber", Value: 1},
+		{Key: "fullDocument", Value: 1},
+		{Key: "to", Value: 1},
 	}}},
 }
 

@@ -140,8 +140,11 @@ func (p Place) move() bson.D {
 	literal := func(v any) bson.D { return bson.D{{Key: "$literal", Value: v}} }
 	kept := bson.D{{Key: "$ifNull", Value: bson.A{"$earlier", bson.A{}}}}
 	before := bson.D{
-		{Key: "token", Value: "$token"}, {Key: "data", Value: "$data"}, {Key: "kind", Value: "$kind"},
-		{Key: "cluster_time", Value: "$cluster_time"}, {Key: "saved_at", Value: "$saved_at"},
+		{Key: "token", Value: "$token"},
+		{Key: "data", Value: "$data"},
+		{Key: "kind", Value: "$kind"},
+		{Key: "cluster_time", Value: "$cluster_time"},
+		{Key: "saved_at", Value: "$saved_at"},
 	}
 	// The epoch's own beginning stands for "none yet".
 	newest := bson.D{{Key: "$ifNull", Value: bson.A{bson.D{{Key: "$first", Value: "$earlier.saved_at"}}, time.Unix(0, 0)}}}

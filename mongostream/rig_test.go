@@ -73,8 +73,12 @@ func (h *house) until(what string, met func() bool) {
 // row is an outbox document whose event id and payload are its number.
 func row(n int) bson.D {
 	return bson.D{
-		{Key: "event_id", Value: fmt.Sprint(n)}, {Key: "outbox_route", Value: "orders"}, {Key: "event_type", Value: "made"},
-		{Key: "payload", Value: bson.D{{Key: "n", Value: n}}}, {Key: "occurred_at", Value: time.Unix(1, 0)}, {Key: "status", Value: "pending"},
+		{Key: "event_id", Value: fmt.Sprint(n)},
+		{Key: "outbox_route", Value: "orders"},
+		{Key: "event_type", Value: "made"},
+		{Key: "payload", Value: bson.D{{Key: "n", Value: n}}},
+		{Key: "occurred_at", Value: time.Unix(1, 0)},
+		{Key: "status", Value: "pending"},
 	}
 }
 

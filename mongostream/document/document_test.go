@@ -183,12 +183,12 @@ func TestPayloadIsWrittenAsAskedAndTextAndBinaryAreUntouched(t *testing.T) {
 			t.Errorf("%v: %v %v", c.value, out, ev.Refused)
 		}
 		want(t, &ev, event.Payload, c.payload)
-		header := ""
+		var header strings.Builder
 		for _, h := range ev.Headers {
-			header += string(h.Value)
+			header.WriteString(string(h.Value))
 		}
-		if header != c.header {
-			t.Errorf("%v in format %d: headers %q, want %q", c.value, c.format, header, c.header)
+		if header.String() != c.header {
+			t.Errorf("%v in format %d: headers %q, want %q", c.value, c.format, header.String(), c.header)
 		}
 	}
 	for _, d := range []bson.D{with("payload", nil), without("payload")} {
@@ -262,8 +262,12 @@ func TestARefusedDocumentKeepsWhatItTakesToPutItAside(t *testing.T) {
 func TestEventIDIsOfTheDocumentOrItsID(t *testing.T) {
 	t.Parallel()
 	d := bson.D{
-		{Key: "_id", Value: "order-1"}, {Key: "aggregatetype", Value: "orders"}, {Key: "aggregateid", Value: int32(7)},
-		{Key: "type", Value: "created"}, {Key: "payload", Value: "{}"}, {Key: "timestamp", Value: int64(1_700_000_000_000)},
+		{Key: "_id", Value: "order-1"},
+		{Key: "aggregatetype", Value: "orders"},
+		{Key: "aggregateid", Value: int32(7)},
+		{Key: "type", Value: "created"},
+		{Key: "payload", Value: "{}"},
+		{Key: "timestamp", Value: int64(1_700_000_000_000)},
 	}
 	o := Options{Schema: schema(t, event.Debezium)}
 	ev, out := read(t, o, d)

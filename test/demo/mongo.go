@@ -91,9 +91,15 @@ func (t mongoTransaction) emit(ctx context.Context, e written, kind, note string
 	ctx = driver.NewSessionContext(ctx, t.session)
 	now := time.Now()
 	made, err := t.outbox.InsertOne(ctx, bson.D{
-		{Key: "id", Value: e.id}, {Key: "event_id", Value: e.id}, {Key: "outbox_route", Value: "orders"}, {Key: "event_type", Value: kind},
-		{Key: "ordering_key", Value: e.key}, {Key: "status", Value: "pending"}, {Key: "attempts", Value: int32(0)},
-		{Key: "occurred_at", Value: now}, {Key: "created_at", Value: now},
+		{Key: "id", Value: e.id},
+		{Key: "event_id", Value: e.id},
+		{Key: "outbox_route", Value: "orders"},
+		{Key: "event_type", Value: kind},
+		{Key: "ordering_key", Value: e.key},
+		{Key: "status", Value: "pending"},
+		{Key: "attempts", Value: int32(0)},
+		{Key: "occurred_at", Value: now},
+		{Key: "created_at", Value: now},
 		{Key: "payload", Value: bson.D{{Key: "n", Value: e.n}, {Key: "written", Value: note}}},
 	})
 	if err != nil || !e.aside {

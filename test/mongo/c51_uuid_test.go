@@ -10,6 +10,7 @@ package mongo
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -98,12 +99,12 @@ func TestC51UUIDsAreOneTextOrRefusedAndNeverGuessed(t *testing.T) {
 				t.Errorf("%d of the events arrived, want %d", n, want)
 			}
 			if setting == "" {
-				said := ""
+				var said strings.Builder
 				for n := range 6 {
 					out, _ := s.Command(t, "parked", "show", strconv.Itoa(n+1))
-					said += out
+					said.WriteString(out)
 				}
-				contains(t, "parked show", said, `"event_id"`, `"ordering_key"`, "UUID of binary subtype 3", "legacy_uuid")
+				contains(t, "parked show", said.String(), `"event_id"`, `"ordering_key"`, "UUID of binary subtype 3", "legacy_uuid")
 			}
 		})
 	}

@@ -144,9 +144,16 @@ func (l *Load) insert(ctx context.Context, documents []bson.D, single bool) erro
 func (l *Load) document(w written) bson.D {
 	now := time.Now().UTC()
 	return bson.D{
-		{Key: "id", Value: w.ID}, {Key: "event_id", Value: w.ID}, {Key: "outbox_route", Value: l.opts.Route}, {Key: "event_type", Value: "made"},
-		{Key: "status", Value: "pending"}, {Key: "attempts", Value: int32(0)}, {Key: "occurred_at", Value: now}, {Key: "created_at", Value: now},
-		{Key: "available_at", Value: nil}, {Key: "ordering_key", Value: w.Key},
+		{Key: "id", Value: w.ID},
+		{Key: "event_id", Value: w.ID},
+		{Key: "outbox_route", Value: l.opts.Route},
+		{Key: "event_type", Value: "made"},
+		{Key: "status", Value: "pending"},
+		{Key: "attempts", Value: int32(0)},
+		{Key: "occurred_at", Value: now},
+		{Key: "created_at", Value: now},
+		{Key: "available_at", Value: nil},
+		{Key: "ordering_key", Value: w.Key},
 		{Key: "payload", Value: bson.D{{Key: "seq", Value: w.Seq}, {Key: "key", Value: w.Key}}},
 	}
 }

@@ -237,7 +237,10 @@ func wrongClocks(t *testing.T, skews []time.Duration) {
 	}
 	// Due one second from now by the database's clock: not before, and soon after.
 	h.set(t, numbered(300), bson.D{
-		{Key: "status", Value: "pending"}, {Key: "attempts", Value: 1}, {Key: "published_at", Value: nil}, {Key: "event_id", Value: "again"},
+		{Key: "status", Value: "pending"},
+		{Key: "attempts", Value: 1},
+		{Key: "published_at", Value: nil},
+		{Key: "event_id", Value: "again"},
 		{Key: "available_at", Value: after(time.Second)},
 	})
 	h.published(t)

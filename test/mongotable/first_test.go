@@ -121,6 +121,10 @@ func TestSweepBringsWhatIsDueLaterAndWhatIsRequeued(t *testing.T) {
 
 // requeued is what forze's requeue_failed sets.
 var requeued = bson.D{
-	{Key: "status", Value: "pending"}, {Key: "processing_at", Value: nil}, {Key: "published_at", Value: nil}, {Key: "last_error", Value: nil},
-	{Key: "attempts", Value: 0}, {Key: "available_at", Value: nil},
+	{Key: "status", Value: "pending"},
+	{Key: "processing_at", Value: nil},
+	{Key: "published_at", Value: nil},
+	{Key: "last_error", Value: nil},
+	{Key: "attempts", Value: 0},
+	{Key: "available_at", Value: nil},
 }

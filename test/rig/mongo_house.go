@@ -43,9 +43,17 @@ func Document(route, key string, payload any) bson.D {
 	id := uuid.Must(uuid.NewV7()).String()
 	now := time.Now().UTC()
 	return bson.D{
-		{Key: "id", Value: id}, {Key: "event_id", Value: id}, {Key: "outbox_route", Value: route}, {Key: "event_type", Value: "Tested"},
-		{Key: "status", Value: "pending"}, {Key: "attempts", Value: int32(0)}, {Key: "occurred_at", Value: now}, {Key: "created_at", Value: now},
-		{Key: "available_at", Value: nil}, {Key: "ordering_key", Value: key}, {Key: "payload", Value: payload},
+		{Key: "id", Value: id},
+		{Key: "event_id", Value: id},
+		{Key: "outbox_route", Value: route},
+		{Key: "event_type", Value: "Tested"},
+		{Key: "status", Value: "pending"},
+		{Key: "attempts", Value: int32(0)},
+		{Key: "occurred_at", Value: now},
+		{Key: "created_at", Value: now},
+		{Key: "available_at", Value: nil},
+		{Key: "ordering_key", Value: key},
+		{Key: "payload", Value: payload},
 	}
 }
 
