@@ -14,7 +14,11 @@ func (c *Capture) coming(ctx context.Context, each func(relation string, id []by
 	if err != nil {
 		return err
 	}
-	stream, err := c.opt.Log.Peek()
+	stream, err := c.opt.Log.Peek(func(st event.State, why event.Condition) {
+		if st == event.StateStandby || st == event.StateDisconnected {
+			c.state(st, why) // somebody has the log, or had it when he died
+		}
+	})
 	if err != nil {
 		return err
 	}
@@ -53,6 +57,7 @@ func (c *Capture) coming(ctx context.Context, each func(relation string, id []by
 		}
 		batch.Memory.Release()
 		if through {
+			c.state(event.StateStreaming, event.Condition{})
 			return nil
 		}
 	}

@@ -47,7 +47,7 @@ func (c *Capture) decide(ctx context.Context) (plan, error) {
 // judge is the table of decisions; it asks nobody.
 func (c *Capture) judge(phase event.Phase, active bool, err error) (plan, error) {
 	switch {
-	case err == nil && active:
+	case err == nil && active && (phase == event.PhaseStreaming || !c.opt.Marks):
 		return plan{gear: GearLog}, nil // another relay reads it: the stream waits its turn
 	case err == nil && phase == event.PhasePolled && c.opt.Deletes:
 		// The log holds what was polled and deleted meanwhile, and nothing can tell it

@@ -20,7 +20,7 @@ type Log interface {
 
 	// Peek opens a stream that reads what Open's would, and leaves no trace: nothing is confirmed or
 	// remembered, and who opens the log next finds it as it was.
-	Peek() (Stream, error)
+	Peek(state func(event.State, event.Condition)) (Stream, error)
 
 	// Assess answers what a stream opened now would find: the phase that was remembered and
 	// whether another relay is reading, or the error that it would end with. It changes nothing.

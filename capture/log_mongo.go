@@ -33,10 +33,10 @@ func (l *ChangeStream) Open(haltEarly bool, state func(event.State, event.Condit
 }
 
 // Peek opens a stream that does not take the source.
-func (l *ChangeStream) Peek() (Stream, error) {
+func (l *ChangeStream) Peek(state func(event.State, event.Condition)) (Stream, error) {
 	opt := l.opt
 	opt.Peek, opt.HaltOnPrecondition = true, true
-	return opened(mongostream.Open(opt, mongostream.Observer{}))
+	return opened(mongostream.Open(opt, mongostream.Observer{State: state}))
 }
 
 // opened keeps a nil pointer out of the interface.

@@ -36,10 +36,10 @@ func (l *Slot) Open(haltEarly bool, state func(event.State, event.Condition), wa
 }
 
 // Peek opens a stream that writes no marker.
-func (l *Slot) Peek() (Stream, error) {
+func (l *Slot) Peek(state func(event.State, event.Condition)) (Stream, error) {
 	opt := l.opt
 	opt.Bookkeeping, opt.HaltOnPrecondition = slot.NoBookkeeping, true
-	stream, err := slot.Open(opt, slot.Observer{})
+	stream, err := slot.Open(opt, slot.Observer{State: state})
 	if err != nil {
 		return nil, err
 	}

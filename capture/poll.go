@@ -60,8 +60,11 @@ func (c *Capture) beginCatchUp(ctx context.Context, p plan) error {
 		return nil
 	}
 	// Another relay may have dealt with it while this one waited for its turn.
-	_, active, err := c.opt.Log.Assess(ctx)
+	phase, active, err := c.opt.Log.Assess(ctx)
 	switch {
+	case err == nil && active && phase != event.PhaseStreaming:
+		// A relay that is gone looked ahead, and the server has not noticed yet.
+		return &event.Error{Class: event.Retry, What: "the log of source " + c.opt.Log.Source() + " is still being read by a relay that is gone", Remedy: "nothing: the server lets it go"}
 	case active, err == nil && !p.force:
 		return nil
 	case err != nil && !isGap(err) && !isNotInitialised(err):
