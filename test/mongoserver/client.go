@@ -116,10 +116,12 @@ func (s *Server) NewDatabase(t testing.TB) string {
 	if s.shared() {
 		client := s.Client(t)
 		t.Cleanup(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 			defer cancel()
+			// It waits for the open transactions of killed programs, for a minute perhaps; the server
+			// goes with the process, and all of it then.
 			if err := client.Database(name).Drop(ctx); err != nil {
-				t.Errorf("drop database %s after the test: %v", name, err)
+				t.Logf("drop database %s after the test: %v", name, err)
 			}
 		})
 	}
