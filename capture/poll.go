@@ -12,6 +12,7 @@ import (
 	"github.com/walrelay/walrelay/event"
 	"github.com/walrelay/walrelay/outbox"
 	"github.com/walrelay/walrelay/relay"
+	"github.com/walrelay/walrelay/slot"
 )
 
 const (
@@ -64,7 +65,10 @@ func (c *Capture) beginCatchUp(ctx context.Context, p plan) error {
 	switch {
 	case err == nil && active && phase != event.PhaseStreaming:
 		// A relay that is gone looked ahead, and the server has not noticed yet.
-		return &event.Error{Class: event.Retry, What: "the log of source " + c.opt.Log.Source() + " is still being read by a relay that is gone", Remedy: "nothing: the server lets it go"}
+		return &event.Error{
+			Class: event.Retry, What: "the log of source " + c.opt.Log.Source() + " is still being read by a relay that is gone",
+			Remedy: "nothing: the server lets it go, within wal_sender_timeout on Postgres; if it does not, see who reads it", Anchor: slot.AnchorSlotActive,
+		}
 	case active, err == nil && !p.force:
 		return nil
 	case err != nil && !isGap(err) && !isNotInitialised(err):

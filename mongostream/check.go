@@ -13,22 +13,22 @@ import (
 
 // Check looks at every precondition of a source and reports each, the good ones
 // too. It changes nothing. What depends on a connection that cannot be had is left out.
-func Check(ctx context.Context, o Options) []Finding {
+func Check(ctx context.Context, o Options) []event.Finding {
 	o = o.WithDefaults()
 	if err := o.Validate(); err != nil {
-		return []Finding{explained("options", "cannot be used", "usable", asError(err))}
+		return []event.Finding{event.Explained("options", "cannot be used", "usable", asError(err))}
 	}
 	// The answers are many; each is short.
 	ctx, cancel := context.WithTimeout(ctx, 3*o.WireTimeout)
 	defer cancel()
 	client, err := Connect(ctx, o)
 	if err != nil {
-		return []Finding{explained("server", "no connection", "a connection to the primary", asError(err))}
+		return []event.Finding{event.Explained("server", "no connection", "a connection to the primary", asError(err))}
 	}
 	defer func() { _ = client.Disconnect(context.WithoutCancel(ctx)) }()
 	v, err := takeInventory(ctx, client, &o)
 	if err != nil {
-		return []Finding{explained("server", "no answer", "answers about itself", asError(err))}
+		return []event.Finding{event.Explained("server", "no answer", "answers about itself", asError(err))}
 	}
 	findings := v.serverFindings(&o)
 	if f := transportFinding(&o); f != nil {
@@ -45,7 +45,7 @@ func Check(ctx context.Context, o Options) []Finding {
 }
 
 // streamFindings are about the stream's place in the log.
-func (v *inventory) streamFindings(ctx context.Context, client *mongo.Client, o *Options) (findings []Finding) {
+func (v *inventory) streamFindings(ctx context.Context, client *mongo.Client, o *Options) (findings []event.Finding) {
 	findings = append(findings, v.majorityFinding())
 	log, err := readOplog(ctx, client)
 	findings = append(findings, oplogFinding(log, err, o.MinOplogWindow))
@@ -58,21 +58,21 @@ func (v *inventory) streamFindings(ctx context.Context, client *mongo.Client, o 
 	return findings
 }
 
-func (v *inventory) serverFindings(o *Options) []Finding {
-	findings := []Finding{fine("server", fmt.Sprintf("MongoDB %s at %s, replica set %s", v.Version, orElse(v.Member, "a router"), orElse(v.Set, "none")), "reachable")}
+func (v *inventory) serverFindings(o *Options) []event.Finding {
+	findings := []event.Finding{event.Fine("server", fmt.Sprintf("MongoDB %s at %s, replica set %s", v.Version, orElse(v.Member, "a router"), orElse(v.Set, "none")), "reachable")}
 	const setting, needs = "replica set", "one, of one member at least"
 	switch {
 	case o.polls():
 	case v.standalone():
 		e := kindStandalone.answer(nil)
-		findings = append(findings, o.bearable([]Finding{failing(setting, "none: a standalone server", needs, e)})...)
+		findings = append(findings, o.bearable([]event.Finding{event.Failing(setting, "none: a standalone server", needs, e)})...)
 	default:
-		findings = append(findings, fine(setting, orElse(v.Set, "behind a router"), needs))
+		findings = append(findings, event.Fine(setting, orElse(v.Set, "behind a router"), needs))
 	}
 	if major(v.Version) < 6 {
-		findings = append(findings, warning("version", v.Version, "6.0 or later", "upgrade when you can: 4.4 and 5.0 should work and are not tested; 6.0 filters the stream much more cheaply"))
+		findings = append(findings, event.Warned("version", v.Version, "6.0 or later", "upgrade when you can: 4.4 and 5.0 should work and are not tested; 6.0 filters the stream much more cheaply"))
 	} else {
-		findings = append(findings, fine("version", v.Version, "6.0 or later"))
+		findings = append(findings, event.Fine("version", v.Version, "6.0 or later"))
 	}
 	return findings
 }
@@ -91,7 +91,7 @@ func orElse(s, otherwise string) string {
 }
 
 // transportFinding warns of a password, or documents, that cross a network in the clear.
-func transportFinding(o *Options) *Finding {
+func transportFinding(o *Options) *event.Finding {
 	co, err := o.ClientOptions()
 	if err != nil {
 		return nil
@@ -107,13 +107,13 @@ func transportFinding(o *Options) *Finding {
 	case remote == "":
 		return nil
 	case co.TLSConfig == nil:
-		f := warning("tls", remote+" is reached without encryption", "tls=true", "switch TLS on in the server and write tls=true, with tlsCAFile where the certificate is not publicly signed")
+		f := event.Warned("tls", remote+" is reached without encryption", "tls=true", "switch TLS on in the server and write tls=true, with tlsCAFile where the certificate is not publicly signed")
 		return &f
 	case co.TLSConfig.InsecureSkipVerify:
-		f := warning("tls", "the certificate of "+remote+" is not verified", "a verified certificate", "take tlsInsecure, tlsAllowInvalidCertificates and tlsAllowInvalidHostnames out of the URL, and give the right tlsCAFile")
+		f := event.Warned("tls", "the certificate of "+remote+" is not verified", "a verified certificate", "take tlsInsecure, tlsAllowInvalidCertificates and tlsAllowInvalidHostnames out of the URL, and give the right tlsCAFile")
 		return &f
 	}
-	f := fine("tls", "encrypted and verified", "tls=true")
+	f := event.Fine("tls", "encrypted and verified", "tls=true")
 	return &f
 }
 
@@ -125,20 +125,20 @@ func isLocal(host string) bool {
 	return name == "localhost" || strings.HasPrefix(name, "127.") || name == "[::1]" || strings.HasSuffix(name, ".sock")
 }
 
-func (v *inventory) collectionFindings(o *Options) []Finding {
+func (v *inventory) collectionFindings(o *Options) []event.Finding {
 	setting, needs := "collection "+o.Namespace(), "there"
 	if e := v.unfit(o); e != nil {
-		return []Finding{explained(setting, "", needs, e)}
+		return []event.Finding{event.Explained(setting, "", needs, e)}
 	}
 	if !v.has(o.Collection) {
-		return []Finding{failing(setting, "missing", needs, precondition(AnchorNotInitialised,
+		return []event.Finding{event.Failing(setting, "missing", needs, precondition(AnchorNotInitialised,
 			fmt.Sprintf("collection %s does not exist, or the user may not see it", o.Namespace()), "run 'walrelay init': it makes what is missing and leaves what is there"))}
 	}
 	is := "there"
 	if c := v.collections[o.Collection]; v.typed && c.Options.Capped {
-		return []Finding{warning(setting, "capped", "not capped", "use an ordinary collection: a capped one drops documents that were not published, as new ones come")}
+		return []event.Finding{event.Warned(setting, "capped", "not capped", "use an ordinary collection: a capped one drops documents that were not published, as new ones come")}
 	}
-	return []Finding{fine(setting, is, needs)}
+	return []event.Finding{event.Fine(setting, is, needs)}
 }
 
 // unfit says why the collection can be no outbox.
@@ -151,19 +151,19 @@ func (v *inventory) unfit(o *Options) *event.Error {
 		"give the collection that the application inserts into")
 }
 
-func (v *inventory) rightsFindings(o *Options) []Finding {
+func (v *inventory) rightsFindings(o *Options) []event.Finding {
 	if v.user == "" {
-		return []Finding{warning("rights", "nobody is logged in", "a user of walrelay's own", "switch on authentication in the server: whoever reaches it may do everything")}
+		return []event.Finding{event.Warned("rights", "nobody is logged in", "a user of walrelay's own", "switch on authentication in the server: whoever reaches it may do everything")}
 	}
-	finding := func(collection string, actions []string, remedy string) Finding {
+	finding := func(collection string, actions []string, remedy string) event.Finding {
 		setting, needs := "rights on "+collection, strings.Join(actions, ", ")
 		if lack := v.lacking(o.Database, collection, actions); len(lack) > 0 {
 			is := "without " + strings.Join(lack, ", ")
-			return failing(setting, is, needs, precondition(AnchorRights, fmt.Sprintf("user %s has no right to %s on %s.%s", v.user, strings.Join(lack, ", "), o.Database, collection), remedy))
+			return event.Failing(setting, is, needs, precondition(AnchorRights, fmt.Sprintf("user %s has no right to %s on %s.%s", v.user, strings.Join(lack, ", "), o.Database, collection), remedy))
 		}
-		return fine(setting, needs, needs)
+		return event.Fine(setting, needs, needs)
 	}
-	findings := []Finding{finding(o.Collection, o.outboxActions(), remedyGrant(o.Database, o.Collection, o.outboxActions()))}
+	findings := []event.Finding{finding(o.Collection, o.outboxActions(), remedyGrant(o.Database, o.Collection, o.outboxActions()))}
 	for _, book := range o.books() {
 		findings = append(findings, finding(book, o.bookActions(), remedyGrant(o.Database, book, o.bookActions())))
 	}
@@ -175,10 +175,10 @@ func remedyGrant(database, collection string, actions []string) string {
 		quoteJS(database), quoteJS(collection), quoteAll(actions))
 }
 
-func (v *inventory) indexFindings(o *Options) (findings []Finding) {
+func (v *inventory) indexFindings(o *Options) (findings []event.Finding) {
 	for _, name := range v.blind {
 		if name == o.Collection || v.has(name) {
-			findings = append(findings, warning("indexes of "+name, "may not be listed", "known", "grant the action listIndexes on the collection, or see to it that what 'walrelay init --print' shows is there"))
+			findings = append(findings, event.Warned("indexes of "+name, "may not be listed", "known", "grant the action listIndexes on the collection, or see to it that what 'walrelay init --print' shows is there"))
 		}
 	}
 	list := append(o.outboxIndexes(), o.bookIndexes()...)
@@ -189,10 +189,10 @@ func (v *inventory) indexFindings(o *Options) (findings []Finding) {
 		}
 		lack := missing(ofCollection(list, collection), v.indexes)
 		for _, x := range lack {
-			findings = append(findings, warning("index on "+collection, "none on "+x.describe(), "there", "run 'walrelay init'; without it "+x.purpose))
+			findings = append(findings, event.Warned("index on "+collection, "none on "+x.describe(), "there", "run 'walrelay init'; without it "+x.purpose))
 		}
 		if len(lack) == 0 && len(ofCollection(list, collection)) > 0 {
-			findings = append(findings, fine("indexes of "+collection, fmt.Sprintf("%d of %d", len(ofCollection(list, collection)), len(ofCollection(list, collection))), "there"))
+			findings = append(findings, event.Fine("indexes of "+collection, fmt.Sprintf("%d of %d", len(ofCollection(list, collection)), len(ofCollection(list, collection))), "there"))
 		}
 		findings = append(findings, expiryFindings(o, collection, there)...)
 	}
@@ -200,12 +200,12 @@ func (v *inventory) indexFindings(o *Options) (findings []Finding) {
 }
 
 // expiryFindings warn of an index that deletes documents, published or not.
-func expiryFindings(o *Options, collection string, there []indexThere) (findings []Finding) {
+func expiryFindings(o *Options, collection string, there []indexThere) (findings []event.Finding) {
 	for _, x := range there {
 		if x.Expires == nil || len(x.Key) == 0 || collection == o.Collection && x.Key[0].Key == o.Schema.Columns[event.PublishedAt] {
 			continue
 		}
-		findings = append(findings, warning("index "+x.Name, fmt.Sprintf("deletes documents by %s after %v", x.Key[0].Key, time.Duration(*x.Expires)*time.Second), "none that deletes what is not published",
+		findings = append(findings, event.Warned("index "+x.Name, fmt.Sprintf("deletes documents by %s after %v", x.Key[0].Key, time.Duration(*x.Expires)*time.Second), "none that deletes what is not published",
 			"drop it, and use retention.keep_published, or an index that expires by published_at"))
 	}
 	return findings
@@ -234,19 +234,19 @@ func (x index) describe() string {
 	return s
 }
 
-func (v *inventory) bookFindings(o *Options) []Finding {
+func (v *inventory) bookFindings(o *Options) []event.Finding {
 	if !o.keepsBooks() {
-		return []Finding{warning("bookkeeping", "none", "collections of walrelay's own",
+		return []event.Finding{event.Warned("bookkeeping", "none", "collections of walrelay's own",
 			"leave bookkeeping out of the configuration: without it each start begins at the present, and what came before is not published")}
 	}
-	var findings []Finding
+	var findings []event.Finding
 	for _, name := range o.books() {
 		setting, needs := "bookkeeping "+name, "there"
 		if v.has(name) {
-			findings = append(findings, fine(setting, "there", needs))
+			findings = append(findings, event.Fine(setting, "there", needs))
 			continue
 		}
-		findings = append(findings, failing(setting, "missing", needs, precondition(AnchorNotInitialised,
+		findings = append(findings, event.Failing(setting, "missing", needs, precondition(AnchorNotInitialised,
 			fmt.Sprintf("collection %s.%s does not exist, or the user may not see it", o.Database, name), "run 'walrelay init': it makes what is missing and leaves what is there")))
 	}
 	return findings

@@ -130,7 +130,7 @@ func TestAViewIsNoOutbox(t *testing.T) {
 }
 
 // finding is the first whose setting begins so.
-func finding(t *testing.T, findings []Finding, setting string) Finding {
+func finding(t *testing.T, findings []event.Finding, setting string) event.Finding {
 	t.Helper()
 	for _, f := range findings {
 		if strings.HasPrefix(f.Setting, setting) {
@@ -138,7 +138,7 @@ func finding(t *testing.T, findings []Finding, setting string) Finding {
 		}
 	}
 	t.Fatalf("nothing is said about %q: %+v", setting, findings)
-	return Finding{}
+	return event.Finding{}
 }
 
 func TestThePrintedScriptNamesAllThatInitMakes(t *testing.T) {

@@ -10,20 +10,9 @@ import (
 	"github.com/walrelay/walrelay/event"
 )
 
-// Finding is one precondition: what it is, what is needed, and what to do.
-type Finding struct {
-	Setting string
-	Is      string
-	Needs   string
-	Remedy  string
-	OK      bool
-	// Warning: it works, but somebody should look at it.
-	Warning bool
-}
-
 // Check looks at every precondition of publishing to the topics, without
 // publishing anything. Findings come in the order of looking.
-func Check(ctx context.Context, opts Options, topics []string) []Finding {
+func Check(ctx context.Context, opts Options, topics []string) []event.Finding {
 	c := &check{}
 	if !c.look("kafka options", "complete and without contradiction", opts.Validate()) {
 		return c.found
@@ -64,19 +53,19 @@ func Check(ctx context.Context, opts Options, topics []string) []Finding {
 	return c.found
 }
 
-type check struct{ found []Finding }
+type check struct{ found []event.Finding }
 
 func (c *check) ok(setting, is, needs string) {
-	c.found = append(c.found, Finding{Setting: setting, Is: is, Needs: needs, OK: true})
+	c.found = append(c.found, event.Fine(setting, is, needs))
 }
 
 // warn notes what works, but not as it should.
 func (c *check) warn(setting, is, needs, remedy string) {
-	c.found = append(c.found, Finding{Setting: setting, Is: is, Needs: needs, Remedy: remedy, OK: true, Warning: true})
+	c.found = append(c.found, event.Warned(setting, is, needs, remedy))
 }
 
 func (c *check) bad(setting, is, needs, remedy string) {
-	c.found = append(c.found, Finding{Setting: setting, Is: is, Needs: needs, Remedy: remedy})
+	c.found = append(c.found, event.Finding{Setting: setting, Is: is, Needs: needs, Remedy: remedy})
 }
 
 func (c *check) condition(setting, needs string, p *Publisher, topic string, err error) {

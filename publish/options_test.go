@@ -160,7 +160,7 @@ func TestCheckNamesEachPrecondition(t *testing.T) {
 		r.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: "secret", Err: kerr.TopicAuthorizationFailed, Count: -1})
 		r.opts.OnPoison, r.opts.DLQTopic = PoisonDLQ, "dlq"
 		findings := Check(context.Background(), r.opts, []string{"a", "missing", "secret", "no topic"})
-		is := map[string]Finding{}
+		is := map[string]event.Finding{}
 		for _, f := range findings {
 			is[f.Setting] = f
 			if !f.OK && f.Remedy == "" {

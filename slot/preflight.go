@@ -17,27 +17,27 @@ const minVersion = 150000
 // Check looks at every precondition of a source and reports each, the good ones
 // too. It changes nothing and needs no slot to be free. What depends on a
 // connection that cannot be had is left out.
-func Check(ctx context.Context, o Options) []Finding {
+func Check(ctx context.Context, o Options) []event.Finding {
 	cfg, err := o.ConnConfig()
 	if err != nil {
-		return []Finding{explained("options", "cannot be used", "usable", asError(err))}
+		return []event.Finding{event.Explained("options", "cannot be used", "usable", asError(err))}
 	}
-	var findings []Finding
+	var findings []event.Finding
 	conn, err := Connect(ctx, o)
 	if err != nil {
-		return append(findings, explained("server", "no connection", "an ordinary connection", asError(err)))
+		return append(findings, event.Explained("server", "no connection", "an ordinary connection", asError(err)))
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	v, err := takeInventory(ctx, conn, o)
 	if err != nil {
-		return append(findings, explained("server", "no answer", "answers about its settings", asError(err)))
+		return append(findings, event.Explained("server", "no answer", "answers about its settings", asError(err)))
 	}
 	marker, markerErr := readMarkerIfThere(ctx, conn, o, v)
 
 	address := conn.PgConn().Conn().RemoteAddr().String()
-	findings = append(findings, fine("server", fmt.Sprintf("PostgreSQL %s at %s, database %s", v.settings["server_version"], address, v.role.database), "reachable"))
+	findings = append(findings, event.Fine("server", fmt.Sprintf("PostgreSQL %s at %s, database %s", v.settings["server_version"], address, v.role.database), "reachable"))
 	if host, why := unverified(&cfg.Config); host != "" {
-		findings = append(findings, warning("sslmode", host+" "+why, "verify-full", "write sslmode=verify-full, with sslrootcert where the certificate is not publicly signed"))
+		findings = append(findings, event.Warned("sslmode", host+" "+why, "verify-full", "write sslmode=verify-full, with sslrootcert where the certificate is not publicly signed"))
 	}
 	findings = append(findings, v.hostFindings()...)
 	if v.unusable || v.InRecovery {
@@ -53,7 +53,7 @@ func Check(ctx context.Context, o Options) []Finding {
 		return findings
 	}
 	if markerErr != nil {
-		findings = append(findings, explained("marker", "cannot be read", "readable", asError(markerErr)))
+		findings = append(findings, event.Explained("marker", "cannot be read", "readable", asError(markerErr)))
 	} else {
 		findings = append(findings, o.bearable(append(v.slotFindings(o), v.positionFinding(marker)...))...)
 	}
@@ -64,7 +64,7 @@ func Check(ctx context.Context, o Options) []Finding {
 }
 
 // logFindings is what reading the log needs besides the slot.
-func (v *inventory) logFindings(ctx context.Context, o Options) []Finding {
+func (v *inventory) logFindings(ctx context.Context, o Options) []event.Finding {
 	findings := v.serverFindings()[len(v.hostFindings()):]
 	findings = append(findings, v.capacityFindings()...)
 	findings = append(findings, v.roleFindings()...)
@@ -76,14 +76,14 @@ func (v *inventory) logFindings(ctx context.Context, o Options) []Finding {
 
 // bearable makes warnings of what the relay can do without: where the table is
 // polled as long as the log cannot be read, or makes up for a gap.
-func (o *Options) bearable(findings []Finding) []Finding {
+func (o *Options) bearable(findings []event.Finding) []event.Finding {
 	for i, f := range findings {
 		switch {
 		case f.Err == nil:
 		case o.Capture == CaptureAuto:
-			findings[i] = warning(f.Setting, f.Is, f.Needs, "the table is polled until then; "+f.Remedy)
+			findings[i] = event.Warned(f.Setting, f.Is, f.Needs, "the table is polled until then; "+f.Remedy)
 		case o.OnGap == GapCatchUp && f.Err.Fault == event.FaultGap:
-			findings[i] = warning(f.Setting, f.Is, f.Needs, "the relay makes a new slot and publishes what the table still holds, since on_gap is catch_up")
+			findings[i] = event.Warned(f.Setting, f.Is, f.Needs, "the relay makes a new slot and publishes what the table still holds, since on_gap is catch_up")
 		}
 	}
 	return findings
@@ -107,18 +107,18 @@ func readMarkerIfThere(ctx context.Context, conn *pgx.Conn, o Options, v *invent
 // replicationFinding tries what only a replication connection can tell:
 // pg_hba.conf, a free walsender, a pooler in between. The walsender limit is
 // judged with the settings: a server at its limit refuses this connection for it.
-func replicationFinding(ctx context.Context, o Options, v *inventory) Finding {
+func replicationFinding(ctx context.Context, o Options, v *inventory) event.Finding {
 	const setting, needs = "replication connection", "accepted"
 	conn, err := ConnectReplication(ctx, o)
 	if err != nil {
 		e := asError(err)
 		if e.Anchor == AnchorNoFreeSender && v.Slot.Active {
-			return warning(setting, e.What, needs, e.Remedy)
+			return event.Warned(setting, e.What, needs, e.Remedy)
 		}
-		return explained(setting, "refused", needs, e)
+		return event.Explained(setting, "refused", needs, e)
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	return fine(setting, "accepted", needs)
+	return event.Fine(setting, "accepted", needs)
 }
 
 // VerifyForStream looks at what must hold each time before the log is read, and
@@ -138,7 +138,7 @@ func VerifyForStream(ctx context.Context, conn *pgx.Conn, o Options) (Facts, err
 		for i := range v.tables {
 			t := &v.tables[i]
 			if e := t.unfit(o); e != nil {
-				findings = append(findings, failing("table "+t.String(), "unfit", "a table that can be read", e))
+				findings = append(findings, event.Failing("table "+t.String(), "unfit", "a table that can be read", e))
 			}
 			if e := t.lacking(o); e != nil && v.Facts.Lacking == nil {
 				v.Facts.Lacking = e

@@ -17,7 +17,7 @@ import (
 )
 
 // found is the finding of a setting, by the beginning of its name.
-func found(t *testing.T, o slot.Options, setting string) slot.Finding {
+func found(t *testing.T, o slot.Options, setting string) event.Finding {
 	t.Helper()
 	findings := slot.Check(t.Context(), o)
 	for _, f := range findings {
@@ -31,7 +31,7 @@ func found(t *testing.T, o slot.Options, setting string) slot.Finding {
 		}
 	}
 	t.Fatalf("nothing is said of %s: %+v", setting, findings)
-	return slot.Finding{}
+	return event.Finding{}
 }
 
 // refused asserts that check names the setting, its present value and the need.

@@ -109,22 +109,22 @@ const hiddenRoles = `
 	  select from pg_catalog.pg_roles r where r.rolname = any ($1::text[]) and not pg_catalog.pg_has_role(r.oid, 'USAGE')))`
 
 // visibilityFinding says whether the beginning of every open transaction can be seen.
-func visibilityFinding(ctx context.Context, conn *pgx.Conn, o Options, role string) Finding {
+func visibilityFinding(ctx context.Context, conn *pgx.Conn, o Options, role string) event.Finding {
 	const setting, needs = "open transactions", "seen, for order: hlc"
 	var began *time.Time
 	var hidden bool
 	if err := conn.QueryRow(ctx, openTransactions, o.Producers).Scan(&began, &hidden); err != nil {
-		return explained(setting, "cannot be read", needs, asError(Classify(err, o.scene("reading the open transactions"))))
+		return event.Explained(setting, "cannot be read", needs, asError(Classify(err, o.scene("reading the open transactions"))))
 	}
 	if !hidden {
 		// The roles that write may not be connected at the moment.
 		if err := conn.QueryRow(ctx, hiddenRoles, o.Producers).Scan(&hidden); err != nil {
-			return explained(setting, "cannot be read", needs, asError(Classify(err, o.scene("reading the role's rights"))))
+			return event.Explained(setting, "cannot be read", needs, asError(Classify(err, o.scene("reading the role's rights"))))
 		}
 	}
 	if hidden {
-		return warning(setting, "those of other roles are hidden", needs,
+		return event.Warned(setting, "those of other roles are hidden", needs,
 			fmt.Sprintf("GRANT pg_read_all_stats TO %s, and leave track_activities on; until then each event waits for order.transaction", QuoteIdent(role)))
 	}
-	return fine(setting, "can be seen", needs)
+	return event.Fine(setting, "can be seen", needs)
 }

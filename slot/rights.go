@@ -55,11 +55,11 @@ func (t *tableInfo) strangeTriggers(o Options) []string {
 
 // writeFindings is about what is written to the tables, and about finding the
 // rows to claim.
-func (v *inventory) writeFindings(o Options) []Finding {
+func (v *inventory) writeFindings(o Options) []event.Finding {
 	if !o.claims() {
 		return nil
 	}
-	var findings []Finding
+	var findings []event.Finding
 	for i := range v.tables {
 		if t := &v.tables[i]; t.exists {
 			findings = append(findings, t.rightsFinding(v.role.name, o), t.indexFinding(o))
@@ -67,7 +67,7 @@ func (v *inventory) writeFindings(o Options) []Finding {
 				findings = append(findings, t.wakeUpFinding(o))
 			}
 			if o.Retains && t.partitioned() && !t.rights.owns {
-				findings = append(findings, warning("retention of "+t.String(), "the role does not own the table", "the owner's rights, to drop partitions",
+				findings = append(findings, event.Warned("retention of "+t.String(), "the role does not own the table", "the owner's rights, to drop partitions",
 					fmt.Sprintf("ALTER TABLE %s OWNER TO %s (its partitions too), or let another job drop old partitions", t.SQL(), QuoteIdent(v.role.name))))
 			}
 		}
@@ -75,7 +75,7 @@ func (v *inventory) writeFindings(o Options) []Finding {
 	return findings
 }
 
-func (t *tableInfo) rightsFinding(role string, o Options) Finding {
+func (t *tableInfo) rightsFinding(role string, o Options) event.Finding {
 	setting := "rights on " + t.String()
 	want := []struct {
 		right string
@@ -98,29 +98,29 @@ func (t *tableInfo) rightsFinding(role string, o Options) Finding {
 	needs := strings.Join(needed, ", ")
 	if len(missing) > 0 {
 		lack := strings.Join(missing, ", ")
-		return failing(setting, "without "+lack, needs, precondition(AnchorRights,
+		return event.Failing(setting, "without "+lack, needs, precondition(AnchorRights,
 			fmt.Sprintf("role %s has no right to %s on table %s", quoteIfNeeded(role), lack, t.Table),
 			fmt.Sprintf("GRANT USAGE ON SCHEMA %s TO %s; GRANT %s ON %s TO %s", QuoteIdent(t.Schema), QuoteIdent(role), needs, t.SQL(), QuoteIdent(role))))
 	}
-	return fine(setting, needs, needs)
+	return event.Fine(setting, needs, needs)
 }
 
 // wakeUpFinding: without the trigger rows are found all the same, later.
-func (t *tableInfo) wakeUpFinding(o Options) Finding {
+func (t *tableInfo) wakeUpFinding(o Options) event.Finding {
 	setting, needs := "wake-up trigger on "+t.String(), "there, since poll.notify is set"
 	if slices.Contains(t.triggers, o.NotifyChannel()) {
-		return fine(setting, "there", needs)
+		return event.Fine(setting, "there", needs)
 	}
-	return warning(setting, "missing", needs, "run 'walrelay init'; until then rows wait for poll.interval at most")
+	return event.Warned(setting, "missing", needs, "run 'walrelay init'; until then rows wait for poll.interval at most")
 }
 
 // indexFinding: without the index every claim sorts all pending rows.
-func (t *tableInfo) indexFinding(o Options) Finding {
+func (t *tableInfo) indexFinding(o Options) event.Finding {
 	setting, needs := "claim index on "+t.String(), "an index in the order of claims"
 	columns, enough, condition := claimOrder(t, o)
 	for _, x := range t.indexes {
 		if (x.partial == "" || condition != "") && startsWith(x.columns, columns[:enough]) {
-			return fine(setting, x.name, needs)
+			return event.Fine(setting, x.name, needs)
 		}
 	}
 	quoted := make([]string, len(columns))
@@ -131,7 +131,7 @@ func (t *tableInfo) indexFinding(o Options) Finding {
 	if t.partitioned() { // concurrently is not possible there
 		ddl = strings.Replace(ddl, " CONCURRENTLY", "", 1)
 	}
-	return warning(setting, "missing", needs, ddl+": without it each claim sorts all rows that are pending")
+	return event.Warned(setting, "missing", needs, ddl+": without it each claim sorts all rows that are pending")
 }
 
 func startsWith(columns, prefix []string) bool {

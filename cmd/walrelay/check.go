@@ -43,18 +43,14 @@ func (a *app) check(ctx context.Context, c *config.Config, r *report) error {
 			if err != nil {
 				return err
 			}
-			for _, f := range mongostream.Check(ctx, opt) {
-				r.finding(f.Setting, f.Is, f.Needs, f.Remedy, f.OK, f.Warning)
-			}
+			r.findings(mongostream.Check(ctx, opt))
 			continue
 		}
 		opt, err := c.SlotOptions(s.Key)
 		if err != nil {
 			return err
 		}
-		for _, f := range slot.Check(ctx, opt) {
-			r.finding(f.Setting, f.Is, f.Needs, f.Remedy, f.OK, f.Warning)
-		}
+		r.findings(slot.Check(ctx, opt))
 	}
 	topics, open, err := knownTopics(c)
 	if err != nil {
@@ -63,9 +59,7 @@ func (a *app) check(ctx context.Context, c *config.Config, r *report) error {
 	opt := c.PublishOptions()
 	opt.Desk = &desks{} // nothing is published here
 	r.title("kafka")
-	for _, f := range publish.Check(ctx, opt, topics) {
-		r.finding(f.Setting, f.Is, f.Needs, f.Remedy, f.OK, f.Warning)
-	}
+	r.findings(publish.Check(ctx, opt, topics))
 	if open {
 		r.line("ok", "topics by template", "their names are known when events come", "", "")
 	}
@@ -109,18 +103,18 @@ type report struct {
 
 func (r *report) title(s string) { fmt.Fprintf(r.w, "\n%s\n", r.redact(s)) }
 
-func (r *report) finding(setting, is, needs, remedy string, ok, warn bool) {
-	mark := "ok"
-	switch {
-	case !ok:
-		mark = "FAIL"
-		r.failed++
-	case warn:
-		mark = "warn"
-	default:
-		remedy = ""
+func (r *report) findings(list []event.Finding) {
+	for _, f := range list {
+		mark, remedy := "ok", ""
+		switch {
+		case !f.OK:
+			mark, remedy = "FAIL", f.Remedy
+			r.failed++
+		case f.Warning:
+			mark, remedy = "warn", f.Remedy
+		}
+		r.line(mark, f.Setting, f.Is, f.Needs, remedy)
 	}
-	r.line(mark, setting, is, needs, remedy)
 }
 
 func (r *report) line(mark, setting, is, needs, remedy string) {

@@ -17,6 +17,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
 	"github.com/walrelay/walrelay/test/oracle"
+	"github.com/walrelay/walrelay/test/workload"
 )
 
 // finishWithin bounds a transaction with the elections that it lives through.
@@ -85,7 +86,7 @@ func New(t testing.TB, opts Options) *Load {
 func (l *Load) Run(ctx context.Context, t testing.TB) {
 	t.Helper()
 	l.runs++
-	tickets := l.tickets(ctx)
+	tickets := workload.Tickets(ctx, l.opts.Transactions, l.opts.Rate, 0)
 	var writers sync.WaitGroup
 	for i := range l.opts.Writers {
 		rnd := rand.New(rand.NewPCG(l.opts.Seed+l.runs, uint64(i)))
@@ -103,35 +104,6 @@ func (l *Load) Run(ctx context.Context, t testing.TB) {
 		})
 	}
 	writers.Wait()
-}
-
-// tickets hands out the right to begin a transaction; it is closed at the end.
-func (l *Load) tickets(ctx context.Context) <-chan struct{} {
-	tickets := make(chan struct{})
-	go func() {
-		defer close(tickets)
-		var tick <-chan time.Time
-		if l.opts.Rate > 0 {
-			ticker := time.NewTicker(time.Second / time.Duration(l.opts.Rate))
-			defer ticker.Stop()
-			tick = ticker.C
-		}
-		for n := 0; l.opts.Transactions == 0 || n < l.opts.Transactions; n++ {
-			if tick != nil {
-				select {
-				case <-tick:
-				case <-ctx.Done():
-					return
-				}
-			}
-			select {
-			case tickets <- struct{}{}:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return tickets
 }
 
 // Committed lists what was committed so far; complete once Run has returned. An

@@ -13,6 +13,7 @@ import (
 	stagemongo "github.com/walrelay/walrelay/stage/mongo"
 	stagepg "github.com/walrelay/walrelay/stage/postgres"
 	"github.com/walrelay/walrelay/test/oracle"
+	"github.com/walrelay/walrelay/test/workload"
 )
 
 // Saga is a set of flows and what they have committed. It can run several times: keys
@@ -71,7 +72,7 @@ func New(ctx context.Context, t testing.TB, o Options) *Saga {
 func (s *Saga) Run(ctx context.Context, t testing.TB) {
 	t.Helper()
 	seed := s.o.Seed + s.runs.Add(1)
-	tickets := s.tickets(ctx)
+	tickets := workload.Tickets(ctx, s.o.Transactions, s.o.Rate, s.o.Flows)
 	var flows sync.WaitGroup
 	for i, f := range s.flows {
 		flows.Go(func() {
@@ -85,35 +86,6 @@ func (s *Saga) Run(ctx context.Context, t testing.TB) {
 		})
 	}
 	flows.Wait()
-}
-
-// tickets hands out the right to begin a transaction; it is closed at the end.
-func (s *Saga) tickets(ctx context.Context) <-chan struct{} {
-	tickets := make(chan struct{}, s.o.Flows) // so that it ends when all flows have failed
-	go func() {
-		defer close(tickets)
-		var tick <-chan time.Time
-		if s.o.Rate > 0 {
-			ticker := time.NewTicker(time.Second / time.Duration(s.o.Rate))
-			defer ticker.Stop()
-			tick = ticker.C
-		}
-		for n := 0; s.o.Transactions == 0 || n < s.o.Transactions; n++ {
-			if tick != nil {
-				select {
-				case <-tick:
-				case <-ctx.Done():
-					return
-				}
-			}
-			select {
-			case tickets <- struct{}{}:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return tickets
 }
 
 // Committed lists what was committed so far, of each key in its order; complete once Run

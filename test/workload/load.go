@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/walrelay/walrelay/test/oracle"
 )
@@ -72,7 +71,7 @@ func (l *Load) Run(ctx context.Context, t testing.TB) {
 		return
 	}
 	seed := l.runs.Add(1)
-	tickets := l.tickets(ctx)
+	tickets := Tickets(ctx, l.opts.Transactions, l.opts.Rate, 0)
 	var writers sync.WaitGroup
 	for i := range l.opts.Writers {
 		writers.Go(func() {
@@ -86,35 +85,6 @@ func (l *Load) Run(ctx context.Context, t testing.TB) {
 	if err := l.resolve(); err != nil {
 		t.Errorf("workload: look up commits whose outcome is unknown: %v", err)
 	}
-}
-
-// tickets hands out the right to begin a transaction; it is closed at the end.
-func (l *Load) tickets(ctx context.Context) <-chan struct{} {
-	tickets := make(chan struct{})
-	go func() {
-		defer close(tickets)
-		var tick <-chan time.Time
-		if l.opts.Rate > 0 {
-			ticker := time.NewTicker(time.Second / time.Duration(l.opts.Rate))
-			defer ticker.Stop()
-			tick = ticker.C
-		}
-		for n := 0; l.opts.Transactions == 0 || n < l.opts.Transactions; n++ {
-			if tick != nil {
-				select {
-				case <-tick:
-				case <-ctx.Done():
-					return
-				}
-			}
-			select {
-			case tickets <- struct{}{}:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return tickets
 }
 
 // Committed lists what was committed so far; complete once Run has returned.
